@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "guard_scans.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,4 +89,80 @@ const char *load_bytes(const tamis_guard_source *source, void *session, tamis_ke
 
 const char *load_text(const tamis_guard_source *source, void *session, const char *key) {
     return load_bytes(source, session, (tamis_key){key, strlen(key)}, 10000, NULL);
+}
+
+/* ---- sources of SQL ---- */
+
+void assert_contains(const char *text, const char *part) {
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+void *open_source(source_create *create, tamis_guard_source *source, const tamis_guard_sql *sql) {
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    *source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
+    if (create(source, sql, &err) != TAMIS_OK ||
+        source->connect(source->context, 10000, &session, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+void close_source(tamis_guard_source *source, void *session) {
+    source->disconnect(session);
+    tamis_guard_source_free(source);
+    tamis_guard_source_free(source);
+}
+
+void assert_open_fails(source_create *create, const tamis_guard_sql *sql, tamis_status status,
+                       const char *message) {
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    assert_int_equal(create(&source, sql, &err), TAMIS_OK);
+    const tamis_status got = source.connect(source.context, 10000, &session, &err);
+    assert_contains(err.text, message);
+    assert_int_equal(got, status);
+    assert_null(session);
+    tamis_guard_source_free(&source);
+}
+
+void assert_load_fails(const tamis_guard_source *source, void *session, const char *key, uint32_t timeout_ms,
+                       const char *status, const char *message) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    const char *got = load_bytes(source, session, (tamis_key){key, strlen(key)}, timeout_ms, &err);
+
+    assert_string_equal(got, status);
+    assert_contains(err.text, message);
+}
+
+void assert_queries_refused(source_create *create, const tamis_guard_sql *right, const wrong_query *queries,
+                            size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        tamis_guard_sql sql = *right;
+        sql.row = queries[i].row ? queries[i].row : right->row;
+        sql.keys = queries[i].keys ? queries[i].keys : right->keys;
+        sql.new_keys = queries[i].new_keys ? queries[i].new_keys : right->new_keys;
+        sql.init = queries[i].init ? queries[i].init : right->init;
+        assert_open_fails(create, &sql, TAMIS_E_REFUSED, queries[i].error);
+    }
+}
+
+test_bytes assert_scan_streams(const tamis_guard_source *source, void *session, size_t count) {
+    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    scan_result result = {0}, failed = {.fail_at = 1000, .status = TAMIS_E_FULL}, again = {0};
+    tamis_guard_scan scan = scan_into(&result), fails = scan_into(&failed), repeats = scan_into(&again);
+
+    assert_int_equal(source->scan(session, &scan, NULL), TAMIS_OK);
+    assert_int_equal(result.count, count);
+    assert_true(result.peak_bytes < before + (3 << 20));
+    assert_int_equal(source->scan(session, &fails, NULL), TAMIS_E_FULL);
+    assert_int_equal(failed.count, 1000);
+    assert_int_equal(source->scan(session, &repeats, NULL), TAMIS_OK);
+    assert_int_equal(again.count, count);
+    bytes_clear(&failed.text);
+    bytes_clear(&again.text);
+    return result.text;
 }

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,45 +70,7 @@ static tamis_guard_sql sql_of(const char *row) {
 }
 
 static void *connect_to(tamis_guard_source *source, const tamis_guard_sql *sql) {
-    void *session = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-    *source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
-    if (tamis_guard_postgres_create(source, sql, &err) != TAMIS_OK ||
-        source->connect(source->context, 10000, &session, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    return session;
-}
-
-static void disconnect_from(tamis_guard_source *source, void *session) {
-    source->disconnect(session);
-    tamis_guard_source_free(source);
-}
-
-static void assert_contains(const char *text, const char *part) {
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in: %s", part, text);
-}
-
-static void assert_connect_fails(const tamis_guard_sql *sql, tamis_status status, const char *message) {
-    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
-    void *session = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-
-    assert_int_equal(tamis_guard_postgres_create(&source, sql, &err), TAMIS_OK);
-    const tamis_status got = source.connect(source.context, 10000, &session, &err);
-    assert_contains(err.text, message);
-    assert_int_equal(got, status);
-    assert_null(session);
-    tamis_guard_source_free(&source);
-}
-
-static void assert_load_fails(const tamis_guard_source *source, void *session, const char *key,
-                              uint32_t timeout_ms, const char *status, const char *message) {
-    tamis_error err = TAMIS_ERROR_INIT;
-    const char *got = load_bytes(source, session, (tamis_key){key, strlen(key)}, timeout_ms, &err);
-
-    assert_string_equal(got, status);
-    assert_contains(err.text, message);
+    return open_source(tamis_guard_postgres_create, source, sql);
 }
 
 /* ---- values ---- */
@@ -141,7 +102,7 @@ static void test_values_of_each_type(void **state) {
         assert_null(source.scan_new);
         assert_string_equal(load_text(&source, session, "a"), values[i].text);
         assert_string_equal(load_text(&source, session, "b"), "(none)");
-        disconnect_from(&source, session);
+        close_source(&source, session);
     }
 }
 
@@ -159,7 +120,7 @@ static void test_bytes_come_as_bytes(void **state) {
     assert_string_equal(load_bytes(&source, session, (tamis_key){"\0", 1}, 1000, NULL), "(none)");
     assert_string_equal(load_text(&source, session, "b"), "");
     assert_string_equal(scan_keys(&source, session, false), "b");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_row_as_json(void **state) {
@@ -178,7 +139,43 @@ static void test_row_as_json(void **state) {
         "{\"id\":1,\"tamis\":\"a \\\"b\\\"\",\"price\":0.10,\"data\":\"\\\\x00ff\",\"note\":null,"
         "\"tags\":[1,2],\"more\":{\"x\": 1}}");
     assert_string_equal(load_text(&source, session, "2"), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
+}
+
+/* Of a server in another encoding, keys and values are UTF-8. A key that it cannot have is that of no row. */
+static void test_encodings_of_the_server(void **state) {
+    NEED_SERVER();
+    static const char *const encodings[] = {"LATIN1", "WIN1252", "EUC_JP", "SQL_ASCII"};
+    char database[200];
+
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        postgres_run(writer,
+                     "CREATE DATABASE other ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+                     encodings[i]);
+        snprintf(database, sizeof database, "%s dbname=other", server.database);
+        PGconn *other = PQconnectdb(database);
+        assert_int_equal(PQstatus(other), CONNECTION_OK);
+        PQsetClientEncoding(other, "UTF8");
+        const bool is_japanese = strcmp(encodings[i], "EUC_JP") == 0;
+        const char *word = is_japanese ? "\u65e5\u672c" : "gr\u00fcn";
+        postgres_run(other, "CREATE TABLE t(id text, v text); INSERT INTO t VALUES('%s', '<%s>')", word,
+                     word);
+        tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = $1");
+        sql.database = database;
+        sql.keys = "SELECT id FROM t";
+        sql.as_json = true;
+        tamis_guard_source source;
+        void *session = connect_to(&source, &sql);
+        char json[100];
+        snprintf(json, sizeof json, "{\"v\":\"<%s>\"}", word);
+        assert_string_equal(load_text(&source, session, word), json);
+        assert_string_equal(load_text(&source, session, "\u0e01"), "(none)"); /* in none of the first three */
+        assert_string_equal(load_text(&source, session, "gr\xfcn"), "(none)");
+        assert_string_equal(scan_keys(&source, session, false), word);
+        close_source(&source, session);
+        PQfinish(other);
+        postgres_run(writer, "DROP DATABASE other WITH (FORCE)");
+    }
 }
 
 /* ---- keys ---- */
@@ -208,7 +205,7 @@ static void test_text_keys_of_any_bytes(void **state) {
                         "(none)");
     free(large);
     assert_string_equal(postgres_value(writer, "SELECT count(*) FROM t"), "3");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_key_has_one_spelling(void **state) {
@@ -225,13 +222,13 @@ static void test_key_has_one_spelling(void **state) {
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         if (strcmp(load_text(&source, session, absent[i]), "(none)") != 0)
             fail_msg("'%s' finds a row", absent[i]);
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.row = "SELECT v FROM t WHERE u = $1";
     session = connect_to(&source, &sql);
     assert_string_equal(load_text(&source, session, "aaaaaaaa-0000-0000-0000-000000000001"), "row");
     assert_string_equal(load_text(&source, session, "AAAAAAAA-0000-0000-0000-000000000001"), "(none)");
     assert_string_equal(load_text(&source, session, "17"), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* A value that cannot be converted is an error of the query, not a missing row. */
@@ -245,7 +242,7 @@ static void test_error_of_data_is_no_missing_row(void **state) {
     assert_load_fails(&source, session, "1", 1000, "TAMIS_E_REFUSED", "row: invalid input syntax");
     assert_load_fails(&source, session, "1", 1000, "TAMIS_E_REFUSED", "SQLSTATE 22P02");
     assert_string_equal(load_text(&source, session, "2"), "2");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* ---- scans ---- */
@@ -262,26 +259,12 @@ static void test_scan_streams_all_keys(void **state) {
     sql.keys = "SELECT id FROM t;";
     tamis_guard_source source;
     void *session = connect_to(&source, &sql);
-    scan_result result = {0};
-    tamis_guard_scan scan = scan_into(&result);
-    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    test_bytes first = assert_scan_streams(&source, session, keys + 1);
 
-    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_OK);
-    assert_int_equal(result.count, keys + 1);
-    assert_memory_equal(result.text.data, "item:1....", 10);
-    assert_true(result.peak_bytes < before + (1 << 20));
-    bytes_clear(&result.text);
-    /* A failure ends the scan, and the session goes on. */
-    result = (scan_result){.fail_at = 1000, .status = TAMIS_E_FULL};
-    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_E_FULL);
-    assert_int_equal(result.count, 1000);
-    bytes_clear(&result.text);
+    assert_memory_equal(first.data, "item:1....", 10);
+    bytes_clear(&first);
     assert_string_equal(load_text(&source, session, "item:1"), "(none)");
-    result = (scan_result){0};
-    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_OK);
-    assert_int_equal(result.count, keys + 1);
-    bytes_clear(&result.text);
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_scan_outlasts_the_limit_of_a_row(void **state) {
@@ -294,7 +277,7 @@ static void test_scan_outlasts_the_limit_of_a_row(void **state) {
     assert_int_equal(tamis_guard_postgres_create(&source, &sql, NULL), TAMIS_OK);
     assert_int_equal(source.connect(source.context, 300, &session, NULL), TAMIS_OK);
     assert_string_equal(scan_keys(&source, session, false), "a");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_scan_that_fails_leaves_the_session(void **state) {
@@ -312,7 +295,7 @@ static void test_scan_that_fails_leaves_the_session(void **state) {
     assert_contains(err.text, "keys: division by zero (SQLSTATE 22012)");
     assert_string_equal(load_text(&source, session, "a"), "v");
     bytes_clear(&result.text);
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_late_commit_is_found_within_the_overlap(void **state) {
@@ -338,7 +321,7 @@ static void test_late_commit_is_found_within_the_overlap(void **state) {
     postgres_run(writer, "INSERT INTO t(k) VALUES('end')");
     assert_string_equal(scan_keys(&source, session, true), "end");
     PQfinish(late);
-    disconnect_from(&source, session);
+    close_source(&source, session);
     /* A session without a scan knows no bound. */
     postgres_run(writer, "INSERT INTO t(id, k) VALUES(-9223372036854775808, 'min')");
     session = connect_to(&source, &sql);
@@ -350,7 +333,7 @@ static void test_late_commit_is_found_within_the_overlap(void **state) {
     assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
     assert_string_equal(scan_keys(&source, session, true), "min");
     assert_string_equal(scan_keys(&source, session, true), "min");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* A row of the future hides no later one; above an infinite number there is none. */
@@ -368,7 +351,7 @@ static void test_new_keys_after_a_high_value(void **state) {
     assert_string_equal(scan_keys(&source, session, false), "a future");
     postgres_run(writer, "INSERT INTO t VALUES('b', now(), 3), ('old', now() - interval '1 hour', 'NaN')");
     assert_string_equal(scan_keys(&source, session, true), "b future");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.new_keys = "SELECT k, n FROM t WHERE n >= $1";
     session = connect_to(&source, &sql);
     scan_result result = {0};
@@ -377,7 +360,7 @@ static void test_new_keys_after_a_high_value(void **state) {
     assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
     assert_contains(err.text, "Infinity or NaN");
     assert_string_equal(load_text(&source, session, "a"), "a");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* The texts of keys do not depend on settings of the server. */
@@ -394,7 +377,7 @@ static void test_times_as_keys(void **state) {
     assert_string_equal(load_text(&source, session, "2026-11-29 02:20:00"), "row");
     assert_string_equal(load_text(&source, session, "2026-11-29T02:20:00"), "(none)");
     postgres_run(writer, "ALTER ROLE tamis RESET datestyle");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* A column of each type, with rows at 10 (a), 20 (b) and then 15 (c) and 14 (d); overlap 5. */
@@ -427,7 +410,7 @@ static void test_new_keys_by_each_type(void **state) {
         postgres_run(writer, "INSERT INTO t VALUES('c', %s), ('d', %s)", values[2], values[3]);
         if (strcmp(scan_keys(&source, session, true), "b c") != 0)
             fail_msg("%s: other keys than b and c", type);
-        disconnect_from(&source, session);
+        close_source(&source, session);
     }
 }
 
@@ -435,31 +418,58 @@ static void test_new_keys_by_each_type(void **state) {
 
 static void test_queries_are_checked(void **state) {
     NEED_SERVER();
-    postgres_run(writer, "CREATE TABLE t(id int, v text)");
-    tamis_guard_sql sql = sql_of("SELECT v FROM t");
-    assert_connect_fails(&sql, TAMIS_E_REFUSED,
-                         "row: has 0 parameters and 1 columns; expected one parameter, $1");
-    sql.row = "SELECT v FROM t WHERE id = $1 AND v = $2";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "has 2 parameters");
-    sql.row = "SELECT v FROM t WHERE id = $1; DELETE FROM t";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "multiple commands");
-    sql.row = "DELETE FROM t WHERE id = $1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "row: has 1 parameters and 0 columns");
-    sql.row = "SELECT v FROM missing WHERE id = $1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "row: relation \"missing\" does not exist (SQLSTATE 42P01)");
-    sql.row = "SELECT v FROM t WHERE id = $1";
-    sql.keys = "SELECT id FROM t WHERE id > $1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "keys: has 1 parameters");
-    sql.keys = "SELECT id FROM t";
-    sql.new_keys = "SELECT id FROM t WHERE id >= $1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "new_keys: has 1 parameters and 1 columns");
-    sql.new_keys = "SELECT id, v FROM t WHERE v >= $1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "expected WHERE column >= $1");
-    sql.new_keys = "SELECT id, id FROM t WHERE id >= $1";
-    sql.init = "SELECT 1/0";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "init: division by zero");
-    sql.init = "COPY t FROM STDIN";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "init: COPY");
+    postgres_run(writer, "CREATE TABLE t(id int, v text); CREATE TABLE \"none\"()");
+    tamis_guard_sql right = sql_of("SELECT v FROM t WHERE id = $1;; ");
+    right.keys = "SELECT id FROM t";
+    right.new_keys = "SELECT id, id FROM t WHERE id >= $1";
+    static const wrong_query queries[] = {
+        {.row = "SELECT v FROM t",
+         .error = "row: has 0 parameters and 1 columns; expected one parameter, $1"},
+        {.row = "SELECT v FROM t WHERE id = $1 AND v = $2", .error = "has 2 parameters"},
+        {.row = "SELECT v FROM t WHERE id = $2",
+         .error = "row: could not determine data type of parameter $1"},
+        {.row = "SELECT v FROM t WHERE id = $1; DELETE FROM t", .error = "multiple commands"},
+        {.row = "DELETE FROM t WHERE id = $1", .error = "row: has 1 parameters and 0 columns"},
+        {.row = "SELECT FROM t WHERE id = $1", .error = "row: has 1 parameters and 0 columns"},
+        {.row = "DELETE FROM t WHERE id = $1 RETURNING v", .error = "row: syntax error"},
+        {.row = "-- none", .error = "row: has 0 parameters and 0 columns"},
+        {.row = ";", .error = "row: has 0 parameters and 0 columns"},
+        {.row = "SELECT v FROM missing WHERE id = $1",
+         .error = "row: relation \"missing\" does not exist (SQLSTATE 42P01)"},
+        {.keys = "SELECT id FROM t WHERE id > $1", .error = "keys: has 1 parameters"},
+        {.keys = "SELECT id FROM t; SELECT 1", .error = "multiple commands"},
+        {.new_keys = "SELECT id FROM t WHERE id >= $1", .error = "new_keys: has 1 parameters and 1 columns"},
+        {.new_keys = "SELECT id, v FROM t WHERE v >= $1", .error = "expected WHERE column >= $1"},
+        {.init = "SELECT 1/0", .error = "init: division by zero"},
+        {.init = "COPY t FROM STDIN", .error = "init: COPY"},
+        {.init = "SET search_path = public; BEGIN", .error = "init: leaves a transaction open"},
+        {.init = "BEGIN; SELECT 1/0", .error = "init: division by zero"},
+    };
+    tamis_guard_source source;
+
+    close_source(&source, connect_to(&source, &right));
+    assert_queries_refused(tamis_guard_postgres_create, &right, queries, sizeof queries / sizeof *queries);
+    right.as_json = true;
+    static const wrong_query twice = {.row = "SELECT v, id, v FROM t WHERE id = $1",
+                                      .error = "row: two columns have the name v; name one by AS"};
+    assert_queries_refused(tamis_guard_postgres_create, &right, &twice, 1);
+}
+
+/* A pooler may give a session the connection of another one. Its statements must not run there. */
+static void test_statements_have_names_of_their_session(void **state) {
+    NEED_SERVER();
+    const tamis_guard_sql sql =
+        sql_of("SELECT string_agg(name, ' ' ORDER BY name) FROM pg_prepared_statements WHERE $1 = 'a'");
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql), *other = NULL;
+    char names[300];
+
+    snprintf(names, sizeof names, "%s", load_text(&source, session, "a"));
+    assert_contains(names, "tamis_row_");
+    assert_int_equal(source.connect(source.context, 10000, &other, NULL), TAMIS_OK);
+    assert_string_not_equal(load_text(&source, other, "a"), names);
+    source.disconnect(other);
+    close_source(&source, session);
 }
 
 static void test_session_only_reads(void **state) {
@@ -472,7 +482,7 @@ static void test_session_only_reads(void **state) {
     void *session = connect_to(&source, &sql);
 
     assert_load_fails(&source, session, "1", 1000, "TAMIS_E_REFUSED", "SQLSTATE 25006");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* A table that is altered makes prepared statements useless: the next session prepares them again. */
@@ -489,7 +499,7 @@ static void test_altered_table_needs_a_new_session(void **state) {
     source.disconnect(session);
     assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
     assert_string_equal(load_text(&source, session, "1"), "1");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* ---- time limits and lost connections ---- */
@@ -509,7 +519,7 @@ static void test_server_ends_a_slow_query(void **state) {
     const uint64_t start = tamis__now_ns();
     assert_load_fails(&source, session, "a", 200, "TAMIS_E_TIMEOUT", "row: ");
     assert_in_range(ms_since(start), 199, 5000);
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* The limit of this side is shorter than that of the server: the query is cancelled. */
@@ -531,7 +541,7 @@ static void test_shorter_limit_cancels_the_query(void **state) {
     }
     /* The session is of no further use. */
     assert_load_fails(&source, session, "b", 100, "TAMIS_E_IO", "row: ");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_connection_that_is_killed(void **state) {
@@ -553,7 +563,7 @@ static void test_connection_that_is_killed(void **state) {
     source.disconnect(session);
     assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
     assert_string_equal(load_text(&source, session, "a"), "v");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_server_that_stops_and_starts(void **state) {
@@ -573,7 +583,7 @@ static void test_server_that_stops_and_starts(void **state) {
     postgres_restart(&server);
     assert_int_equal(source.connect(source.context, 10000, &session, NULL), TAMIS_OK);
     assert_string_equal(load_text(&source, session, "a"), "v");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     PQfinish(writer);
     writer = postgres_reach(&server);
 }
@@ -631,7 +641,7 @@ static void test_cut_replies_are_errors(void **state) {
     /* A network that is silent from some byte on. */
     proxy_arm(network, PROXY_REPLIES, PROXY_HOLD, 20);
     assert_load_fails(&source, session, "17", 100, "TAMIS_E_TIMEOUT", "no answer within 100 ms");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     proxy_stop(network);
 }
 
@@ -699,7 +709,7 @@ static void test_password_in_no_message(void **state) {
     tamis_guard_source source;
     void *session = connect_to(&source, &sql);
     assert_string_equal(load_text(&source, session, "1"), "v");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -709,6 +719,7 @@ int main(void) {
         TEST(test_values_of_each_type),
         TEST(test_bytes_come_as_bytes),
         TEST(test_row_as_json),
+        TEST(test_encodings_of_the_server),
         TEST(test_text_keys_of_any_bytes),
         TEST(test_key_has_one_spelling),
         TEST(test_error_of_data_is_no_missing_row),
@@ -720,6 +731,7 @@ int main(void) {
         TEST(test_times_as_keys),
         TEST(test_new_keys_by_each_type),
         TEST(test_queries_are_checked),
+        TEST(test_statements_have_names_of_their_session),
         TEST(test_session_only_reads),
         TEST(test_altered_table_needs_a_new_session),
         TEST(test_server_ends_a_slow_query),

@@ -54,32 +54,11 @@ static tamis_guard_sql sql_of(const char *row) {
 }
 
 static void *connect_to(tamis_guard_source *source, const tamis_guard_sql *sql) {
-    void *session = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-    *source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
-    if (tamis_guard_sqlite_create(source, sql, &err) != TAMIS_OK ||
-        source->connect(source->context, 1000, &session, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    return session;
-}
-
-static void disconnect_from(tamis_guard_source *source, void *session) {
-    source->disconnect(session);
-    tamis_guard_source_free(source);
-    tamis_guard_source_free(source);
+    return open_source(tamis_guard_sqlite_create, source, sql);
 }
 
 static void assert_connect_fails(const tamis_guard_sql *sql, tamis_status status, const char *message) {
-    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
-    void *session = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-
-    assert_int_equal(tamis_guard_sqlite_create(&source, sql, &err), TAMIS_OK);
-    assert_int_equal(source.connect(source.context, 1000, &session, &err), status);
-    if (!strstr(err.text, message))
-        fail_msg("'%s' is not in: %s", message, err.text);
-    assert_null(session);
-    tamis_guard_source_free(&source);
+    assert_open_fails(tamis_guard_sqlite_create, sql, status, message);
 }
 
 /* ---- values ---- */
@@ -104,7 +83,7 @@ static void test_values_of_each_type(void **state) {
     assert_string_equal(load_text(&source, session, "absent"), "(none)");
     assert_string_equal(load_text(&source, session, "o'clock"), "quoted");
     assert_string_equal(load_text(&source, session, "x' OR '1'='1"), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_keys_of_any_bytes(void **state) {
@@ -119,16 +98,16 @@ static void test_keys_of_any_bytes(void **state) {
     assert_string_equal(load_bytes(&source, session, (tamis_key){"ab\0", 3}, 1000, NULL), "(none)");
     assert_string_equal(load_bytes(&source, session, (tamis_key){"\xff\xfe", 2}, 1000, NULL), "(none)");
     assert_string_equal(load_bytes(&source, session, (tamis_key){NULL, 0}, 1000, NULL), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.row = "SELECT v FROM t WHERE n = ?1";
     session = connect_to(&source, &sql);
     assert_string_equal(load_bytes(&source, session, (tamis_key){"17", 2}, 1000, NULL), "row");
     assert_string_equal(load_bytes(&source, session, (tamis_key){"17\0", 3}, 1000, NULL), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.row = "SELECT v FROM t WHERE b = CAST(?1 AS BLOB)";
     session = connect_to(&source, &sql);
     assert_string_equal(load_bytes(&source, session, (tamis_key){"\0\xff", 2}, 1000, NULL), "row");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_row_as_json(void **state) {
@@ -147,9 +126,30 @@ static void test_row_as_json(void **state) {
     assert_string_equal(load_text(&source, session, "3"), "(none)");
     assert_string_equal(load_bytes(&source, session, (tamis_key){"2", 1}, 1000, &err), "TAMIS_E_REFUSED");
     assert_non_null(strstr(err.text, "name"));
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.row = "SELECT id, id FROM t WHERE id = ?1";
     assert_connect_fails(&sql, TAMIS_E_REFUSED, "two columns");
+}
+
+/* Texts with a NUL, other bytes than UTF-8, and a database in UTF-16. */
+static void test_texts_of_any_encoding(void **state) {
+    (void)state;
+    run_sql("PRAGMA encoding = 'UTF-16'; CREATE TABLE t(id TEXT PRIMARY KEY, v);"
+            "INSERT INTO t VALUES('gr\u00fcn', '\u20ac'), ('nul', 'a' || char(0) || 'b'), ('blob', x'ff00')");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+
+    assert_string_equal(load_text(&source, session, "gr\u00fcn"), "\u20ac");
+    assert_memory_equal(load_text(&source, session, "nul"), "a\0b", 4);
+    assert_memory_equal(load_text(&source, session, "blob"), "\xff\0", 3);
+    assert_string_equal(load_text(&source, session, "gr\xfcn"), "(none)");
+    close_source(&source, session);
+    sql.as_json = true;
+    session = connect_to(&source, &sql);
+    assert_string_equal(load_text(&source, session, "nul"), "{\"v\":\"a\\u0000b\"}");
+    assert_string_equal(load_text(&source, session, "blob"), "{\"v\":\"\\\\xff00\"}");
+    close_source(&source, session);
 }
 
 /* ---- one spelling of a key ---- */
@@ -180,7 +180,7 @@ static void test_number_has_one_spelling(void **state) {
                         "- -4 012ab 1.0e+30 10 17 1e 2.5 9223372036854775807");
     assert_string_equal(load_text(&source, session, "1.0e+30"), "large");
     assert_string_equal(load_text(&source, session, "2.5"), "fraction");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_text_keeps_its_zeros(void **state) {
@@ -195,7 +195,7 @@ static void test_text_keeps_its_zeros(void **state) {
     assert_string_equal(load_text(&source, session, "17"), "b");
     assert_string_equal(load_text(&source, session, " 17"), "c");
     assert_string_equal(load_text(&source, session, "17.0"), "(none)");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* ---- scans ---- */
@@ -211,23 +211,12 @@ static void test_scan_streams_all_keys(void **state) {
     tamis_guard_source source;
     sql.keys = "SELECT id FROM t";
     void *session = connect_to(&source, &sql);
-    scan_result result = {0};
-    tamis_guard_scan scan = scan_into(&result);
-    const sqlite3_int64 before = sqlite3_memory_used();
+    test_bytes first = assert_scan_streams(&source, session, keys + 2);
 
-    sqlite3_memory_highwater(1);
-    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_OK);
-    assert_int_equal(result.count, keys + 2);
-    assert_memory_equal(result.text.data, "item:1\nitem:2\n", 14);
-    assert_true(sqlite3_memory_highwater(0) - before < 3 << 20);
-    bytes_clear(&result.text);
-    /* A failure ends the scan, and the session goes on. */
-    result = (scan_result){.fail_at = 1000, .status = TAMIS_E_FULL};
-    assert_int_equal(source.scan(session, &scan, NULL), TAMIS_E_FULL);
-    assert_int_equal(result.count, 1000);
-    bytes_clear(&result.text);
+    assert_memory_equal(first.data, "item:1\nitem:2\n", 14);
+    bytes_clear(&first);
     assert_string_equal(load_text(&source, session, "item:7"), "1");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_new_keys_by_number(void **state) {
@@ -252,13 +241,13 @@ static void test_new_keys_by_number(void **state) {
     assert_string_equal(scan_keys(&source, session, true), "");
     run_sql("INSERT INTO t VALUES('d', 4611686018427387930)");
     assert_string_equal(scan_keys(&source, session, true), "d");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     /* A session without a scan knows no bound. */
     run_sql("INSERT INTO t VALUES('old', -5), ('none', NULL)");
     session = connect_to(&source, &sql);
     assert_string_equal(scan_keys(&source, session, true), "d old");
     assert_string_equal(scan_keys(&source, session, true), "d");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_new_keys_by_time(void **state) {
@@ -280,7 +269,7 @@ static void test_new_keys_by_time(void **state) {
     assert_string_equal(scan_keys(&source, session, true), "b c future");
     run_sql("INSERT INTO t VALUES('now', datetime('now'))");
     assert_string_equal(scan_keys(&source, session, true), "future now");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 
     run_sql("INSERT INTO t VALUES('e', 'yesterday')");
     session = connect_to(&source, &sql);
@@ -291,7 +280,7 @@ static void test_new_keys_by_time(void **state) {
     assert_non_null(strstr(err.text, "neither a number nor a UTC time"));
     run_sql("UPDATE t SET at = 9e999 WHERE id = 'e'; DELETE FROM t WHERE typeof(at) = 'text'");
     assert_int_equal(source.scan_new(session, &scan, &err), TAMIS_E_REFUSED);
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 /* ---- a database in memory ---- */
@@ -326,7 +315,7 @@ static void test_memory_database_lives_with_the_source(void **state) {
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     assert_string_equal(load_text(&source, first, "1"), "two");
     sqlite3_close(other);
-    disconnect_from(&source, first);
+    close_source(&source, first);
 }
 
 static void test_init_fills_a_file_once(void **state) {
@@ -340,7 +329,7 @@ static void test_init_fills_a_file_once(void **state) {
     assert_int_equal(source.connect(source.context, 1000, &second, NULL), TAMIS_OK);
     assert_string_equal(load_text(&source, second, "a"), "A");
     source.disconnect(second);
-    disconnect_from(&source, session);
+    close_source(&source, session);
     assert_connect_fails(&sql, TAMIS_E_REFUSED, "init: table t already exists");
 }
 
@@ -393,25 +382,32 @@ static void test_guard_finds_rows_of_other_writers(void **state) {
 static void test_queries_are_checked(void **state) {
     (void)state;
     run_sql("CREATE TABLE t(id, v)");
-    tamis_guard_sql sql = sql_of("SELECT v FROM t");
-    assert_connect_fails(&sql, TAMIS_E_REFUSED,
-                         "row: has 0 parameters and 1 columns; expected one parameter, ?1");
-    sql.row = "SELECT v FROM t WHERE id = ?2";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "has 2 parameters");
-    sql.row = "SELECT v FROM t WHERE id = ?1; DELETE FROM t";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "exactly one statement");
-    sql.row = " -- none";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "exactly one statement");
-    sql.row = "SELECT v FROM missing WHERE id = ?1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "row: no such table: missing");
-    sql.row = "SELECT v FROM t WHERE id = ?1";
-    sql.keys = "SELECT id FROM t WHERE id > ?1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "keys: has 1 parameters");
-    sql.keys = "SELECT id FROM t";
-    sql.new_keys = "SELECT id FROM t WHERE v >= ?1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "new_keys: has 1 parameters and 1 columns");
-    sql.new_keys = "SELECT id, v, v FROM t WHERE v >= ?1";
-    assert_connect_fails(&sql, TAMIS_E_REFUSED, "3 values for 2 columns");
+    tamis_guard_sql right = sql_of("SELECT v FROM t WHERE id = ?1;; -- the end");
+    right.keys = "SELECT id FROM t";
+    right.new_keys = "SELECT id, v FROM t WHERE v >= ?1";
+    static const wrong_query queries[] = {
+        {.row = "SELECT v FROM t",
+         .error = "row: has 0 parameters and 1 columns; expected one parameter, ?1"},
+        {.row = "SELECT v FROM t WHERE id = ?2", .error = "has 2 parameters"},
+        {.row = "SELECT v FROM t WHERE id = ? OR id = ?", .error = "has 2 parameters"},
+        {.row = "SELECT v FROM t WHERE id = ?1; DELETE FROM t", .error = "exactly one statement"},
+        {.row = "SELECT v FROM t WHERE id = ?1; nonsense", .error = "exactly one statement"},
+        {.row = " -- none", .error = "exactly one statement"},
+        {.row = ";", .error = "exactly one statement"},
+        {.row = "DELETE FROM t WHERE id = ?1", .error = "row: has 1 parameters and 0 columns"},
+        {.row = "ATTACH ?1 AS other", .error = "row: has 1 parameters and 0 columns"},
+        {.row = "SELECT v FROM missing WHERE id = ?1", .error = "row: no such table: missing"},
+        {.row = "SELECT 'v", .error = "row: unrecognized token"},
+        {.keys = "SELECT id FROM t WHERE id > ?1", .error = "keys: has 1 parameters"},
+        {.keys = "SELECT id FROM t; SELECT 1", .error = "all_keys: expected exactly one statement"},
+        {.new_keys = "SELECT id FROM t WHERE v >= ?1", .error = "new_keys: has 1 parameters and 1 columns"},
+        {.new_keys = "SELECT id, v FROM t", .error = "new_keys: has 0 parameters and 2 columns"},
+        {.new_keys = "SELECT id, v, v FROM t WHERE v >= ?1", .error = "3 values for 2 columns"},
+    };
+    tamis_guard_source source;
+
+    close_source(&source, connect_to(&source, &right));
+    assert_queries_refused(tamis_guard_sqlite_create, &right, queries, sizeof queries / sizeof *queries);
 }
 
 static void test_options_are_checked(void **state) {
@@ -452,6 +448,79 @@ static void test_database_that_cannot_be_read(void **state) {
     assert_connect_fails(&sql, TAMIS_E_IO, "not a database");
 }
 
+/* Copies the database and its rollback journal, as a crash leaves them, and opens the copy. */
+static void test_database_of_a_killed_writer(void **state) {
+    (void)state;
+    run_sql("PRAGMA cache_size = 1; CREATE TABLE t(id INTEGER PRIMARY KEY, v);"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
+            " INSERT INTO t SELECT i, zeroblob(1000) FROM n; BEGIN; UPDATE t SET v = 'new'");
+    test_bytes file = {0};
+    char copy[300];
+    snprintf(copy, sizeof copy, "%s", scratch("copy"));
+    file_read(scratch("db"), &file);
+    file_write(copy, file.data, file.size);
+    bytes_clear(&file);
+    file_read(scratch("db-journal"), &file);
+    file_write(scratch("copy-journal"), file.data, file.size);
+    bytes_clear(&file);
+    run_sql("ROLLBACK");
+    tamis_guard_sql sql = sql_of("SELECT length(v) FROM t WHERE id = ?1");
+    sql.database = copy;
+    assert_connect_fails(&sql, TAMIS_E_IO, "row: the database needs a recovery");
+    sql.init = "SELECT count(*) FROM t";
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+    assert_string_equal(load_text(&source, session, "7"), "1000");
+    close_source(&source, session);
+}
+
+static void test_damaged_database(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id INTEGER PRIMARY KEY, v);"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
+            " INSERT INTO t SELECT i, zeroblob(1000) FROM n");
+    test_bytes file = {0};
+    file_read(scratch("db"), &file);
+    memset(file.data + 4096, 0xa5, file.size - 4096);
+    char copy[300];
+    snprintf(copy, sizeof copy, "%s", scratch("copy"));
+    file_write(copy, file.data, file.size);
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    sql.database = copy;
+    sql.keys = "SELECT id FROM t";
+    tamis_guard_source source;
+    scan_result result = {0};
+    tamis_guard_scan scan = scan_into(&result);
+    tamis_error err = TAMIS_ERROR_INIT;
+    void *session = connect_to(&source, &sql);
+    assert_load_fails(&source, session, "7", 1000, "TAMIS_E_IO", "row: database disk image is malformed");
+    assert_int_equal(source.scan(session, &scan, &err), TAMIS_E_IO);
+    assert_contains(err.text, "all_keys: database disk image is malformed");
+    close_source(&source, session);
+    bytes_clear(&result.text);
+    bytes_clear(&file);
+    file_write(copy, "", 0); /* an empty file is a database without tables */
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "row: no such table: t");
+}
+
+static void test_init_waits_for_a_lock(void **state) {
+    (void)state;
+    run_sql("CREATE TABLE t(id, v); BEGIN EXCLUSIVE");
+    tamis_guard_sql sql = sql_of("SELECT v FROM t WHERE id = ?1");
+    sql.init = "CREATE TABLE IF NOT EXISTS u(a)";
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    void *session = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_guard_sqlite_create(&source, &sql, &err), TAMIS_OK);
+    const uint64_t start = tamis__now_ns();
+    assert_int_equal(source.connect(source.context, 50, &session, &err), TAMIS_E_TIMEOUT);
+    assert_true(tamis__now_ns() - start >= 50000000);
+    assert_contains(err.text, "init: another program has the lock within 50 ms");
+    run_sql("COMMIT");
+    assert_int_equal(source.connect(source.context, 1000, &session, &err), TAMIS_OK);
+    close_source(&source, session);
+}
+
 static void test_session_only_reads(void **state) {
     (void)state;
     run_sql("CREATE TABLE t(id, v); INSERT INTO t VALUES('a', 'A')");
@@ -462,7 +531,7 @@ static void test_session_only_reads(void **state) {
 
     assert_string_equal(load_bytes(&source, session, (tamis_key){"a", 1}, 1000, &err), "TAMIS_E_REFUSED");
     assert_non_null(strstr(err.text, "readonly"));
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_time_limit_ends_a_query(void **state) {
@@ -478,7 +547,7 @@ static void test_time_limit_ends_a_query(void **state) {
     const uint64_t took = (tamis__now_ns() - start) / 1000000;
     assert_true(took >= 100 && took < 5000);
     assert_non_null(strstr(err.text, "row: no answer within 100 ms"));
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 static void test_time_limit_ends_a_wait_for_a_lock(void **state) {
@@ -496,7 +565,7 @@ static void test_time_limit_ends_a_wait_for_a_lock(void **state) {
     assert_non_null(strstr(err.text, "another program has the lock within 50 ms"));
     run_sql("COMMIT");
     assert_string_equal(load_text(&source, session, "a"), "A");
-    disconnect_from(&source, session);
+    close_source(&source, session);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -506,6 +575,7 @@ int main(void) {
         TEST(test_values_of_each_type),
         TEST(test_keys_of_any_bytes),
         TEST(test_row_as_json),
+        TEST(test_texts_of_any_encoding),
         TEST(test_number_has_one_spelling),
         TEST(test_text_keeps_its_zeros),
         TEST(test_scan_streams_all_keys),
@@ -517,6 +587,9 @@ int main(void) {
         TEST(test_queries_are_checked),
         TEST(test_options_are_checked),
         TEST(test_database_that_cannot_be_read),
+        TEST(test_database_of_a_killed_writer),
+        TEST(test_damaged_database),
+        TEST(test_init_waits_for_a_lock),
         TEST(test_session_only_reads),
         TEST(test_time_limit_ends_a_query),
         TEST(test_time_limit_ends_a_wait_for_a_lock),

@@ -55,6 +55,16 @@ static void disconnect(void *context) {
     tamis__free(&allocator, session, sizeof *session);
 }
 
+/* A transaction that stays open would have all later queries see one moment, and end with the first error. */
+static tamis_status run_init(postgres_session *session, const char *init, tamis_error *err) {
+    const tamis_status status = tamis__postgres_run(session, "init", init, err);
+
+    if (status != TAMIS_OK || PQtransactionStatus(session->conn) == PQTRANS_IDLE)
+        return status;
+    return tamis__postgres_fail(TAMIS_E_REFUSED, "init", "leaves a transaction open; end it with COMMIT",
+                                err);
+}
+
 static tamis_status open_session(postgres_session *session, tamis_error *err) {
     const char *init = session->sql->options.init;
     tamis_status status = tamis__postgres_connect(session, err);
@@ -62,7 +72,7 @@ static tamis_status open_session(postgres_session *session, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis__postgres_run(session, "connect", "SET datestyle = 'ISO'", err);
     if (status == TAMIS_OK && init)
-        status = tamis__postgres_run(session, "init", init, err);
+        status = run_init(session, init, err);
     if (status == TAMIS_OK)
         status = tamis__postgres_run(session, "connect", "SET default_transaction_read_only = on", err);
     if (status == TAMIS_OK)
@@ -78,7 +88,9 @@ static tamis_status connect_session(void *context, uint32_t timeout_ms, void **s
         return tamis__fail_nomem(err, "session of PostgreSQL", sizeof *made);
     made->sql = sql;
     set_limit(made, timeout_ms);
-    const tamis_status status = open_session(made, err);
+    tamis_status status = tamis__random(&made->number, sizeof made->number, "session of PostgreSQL", err);
+    if (status == TAMIS_OK)
+        status = open_session(made, err);
     if (status != TAMIS_OK) {
         disconnect(made);
         return status;

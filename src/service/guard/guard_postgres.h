@@ -10,7 +10,8 @@
 
 #include "service/guard/guard_sql.h"
 
-/* Names of prepared statements. */
+/* Names of prepared statements. That of a session has its number behind. */
+#define POSTGRES_CHECK      "tamis_check"
 #define POSTGRES_ROW        "tamis_row"
 #define POSTGRES_KEY        "tamis_key"
 #define POSTGRES_KEYS       "tamis_keys"
@@ -35,6 +36,7 @@ enum {
 typedef struct postgres_session {
     const guard_sql *sql;
     PGconn *conn;
+    uint64_t number;       /* random */
     uint64_t deadline;     /* a time as in tamis__now_ns; 0: none */
     uint32_t timeout_ms;   /* of the call, for messages */
     uint32_t server_ms;    /* statement_timeout of the connection */
@@ -77,6 +79,12 @@ tamis_status tamis__postgres_result(postgres_session *session, const char *purpo
 /* Carries out statements without a result. */
 tamis_status tamis__postgres_run(postgres_session *session, const char *purpose, const char *text,
                                  tamis_error *err);
+typedef struct postgres_name {
+    char text[40];
+} postgres_name;
+/* Returns the name of a statement in this session. A pooler that gives sessions each other's connections must not
+ * run the statement of another keyspace. */
+postgres_name tamis__postgres_name(const postgres_session *session, const char *name);
 /* Sends a prepared statement; returns 0 if that fails. parameter: NULL if there is none. */
 int tamis__postgres_send(postgres_session *session, const char *name, const postgres_parameter *parameter);
 /* Drops the results of the query in progress. The connection can be used again after TAMIS_OK. */

@@ -2,6 +2,7 @@
 /*
  * Statements of a session of PostgreSQL.
  *
+ *     tamis_check        row                                           its parameters and columns
  *     tamis_row          SELECT r.*, $1 FROM (row) AS r                value and spelling of the key
  *     tamis_key          SELECT $1                                     is the text a value of the key's type?
  *     tamis_keys         keys
@@ -18,12 +19,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/decimal.h"
 #include "service/guard/guard_postgres.h"
 
 /* Parameters and columns of a query. */
 typedef struct statement_shape {
+    bool names_differ; /* no two columns have one name */
     int parameters, columns;
     Oid parameter_type; /* of the first parameter */
     Oid column_type;    /* of the second column */
@@ -31,19 +34,36 @@ typedef struct statement_shape {
 
 static tamis_status prepare(postgres_session *session, const char *purpose, const char *name,
                             const char *text, const Oid *type, tamis_error *err) {
+    const postgres_name own = tamis__postgres_name(session, name);
     PGresult *result = NULL;
     const tamis_status status = tamis__postgres_result(
-        session, purpose, PQsendPrepare(session->conn, name, text, type ? 1 : 0, type), &result, err);
+        session, purpose, PQsendPrepare(session->conn, own.text, text, type ? 1 : 0, type), &result, err);
 
     PQclear(result);
     return status;
 }
 
+/* A member of a JSON object has a name of its own. */
+static tamis_status check_names(const PGresult *result, const char *purpose, tamis_error *err) {
+    char reason[160];
+
+    for (int i = 0; i < PQnfields(result); i++)
+        for (int j = 0; j < i; j++) {
+            if (strcmp(PQfname(result, i), PQfname(result, j)) != 0)
+                continue;
+            snprintf(reason, sizeof reason, "two columns have the name %s; name one by AS",
+                     PQfname(result, i));
+            return tamis__postgres_fail(TAMIS_E_REFUSED, purpose, reason, err);
+        }
+    return TAMIS_OK;
+}
+
 static tamis_status describe(postgres_session *session, const char *purpose, const char *name,
                              statement_shape *shape, tamis_error *err) {
+    const postgres_name own = tamis__postgres_name(session, name);
     PGresult *result = NULL;
-    const tamis_status status =
-        tamis__postgres_result(session, purpose, PQsendDescribePrepared(session->conn, name), &result, err);
+    tamis_status status = tamis__postgres_result(
+        session, purpose, PQsendDescribePrepared(session->conn, own.text), &result, err);
 
     if (status != TAMIS_OK)
         return status;
@@ -51,8 +71,10 @@ static tamis_status describe(postgres_session *session, const char *purpose, con
     shape->columns = PQnfields(result);
     shape->parameter_type = shape->parameters ? PQparamtype(result, 0) : 0;
     shape->column_type = shape->columns > 1 ? PQftype(result, 1) : 0;
+    if (shape->names_differ)
+        status = check_names(result, purpose, err);
     PQclear(result);
-    return TAMIS_OK;
+    return status;
 }
 
 /* Prepares a query and checks its parameters and columns. */
@@ -61,6 +83,7 @@ static tamis_status prepare_query(postgres_session *session, const char *purpose
                                   tamis_error *err) {
     tamis_status status = prepare(session, purpose, name, text, NULL, err);
 
+    shape->names_differ = expected->names_differ;
     if (status == TAMIS_OK)
         status = describe(session, purpose, name, shape, err);
     if (status != TAMIS_OK)
@@ -88,9 +111,9 @@ static tamis_status prepare_wrapped(postgres_session *session, const char *purpo
 
 static tamis_status prepare_row(postgres_session *session, tamis_error *err) {
     const tamis_guard_sql *options = &session->sql->options;
-    const statement_shape expected = {.parameters = 1, .columns = 1};
+    const statement_shape expected = {.parameters = 1, .columns = 1, .names_differ = options->as_json};
     statement_shape shape = {0};
-    tamis_status status = prepare_query(session, "row", "", options->row, &expected, &shape, err);
+    tamis_status status = prepare_query(session, "row", POSTGRES_CHECK, options->row, &expected, &shape, err);
 
     if (status != TAMIS_OK)
         return status;

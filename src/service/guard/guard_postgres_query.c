@@ -11,6 +11,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,8 @@ tamis_status tamis__postgres_fail_result(postgres_session *session, const char *
     if (!code || !message)
         return tamis__postgres_fail_connection(session, purpose, err);
     snprintf(session->sqlstate, sizeof session->sqlstate, "%s", code);
-    snprintf(reason, sizeof reason, "%.340s (SQLSTATE %s)", message, code);
+    snprintf(reason, sizeof reason, "%.260s (SQLSTATE %s)%s", message, code,
+             strcmp(code, "26000") == 0 ? "; a pooler between needs pool_mode = session" : "");
     return tamis__postgres_fail(status_of(code), purpose, reason, err);
 }
 
@@ -244,14 +246,23 @@ tamis_status tamis__postgres_run(postgres_session *session, const char *purpose,
     return status;
 }
 
+postgres_name tamis__postgres_name(const postgres_session *session, const char *name) {
+    postgres_name made;
+
+    snprintf(made.text, sizeof made.text, "%s_%016" PRIx64, name, session->number);
+    return made;
+}
+
 int tamis__postgres_send(postgres_session *session, const char *name, const postgres_parameter *parameter) {
+    const postgres_name own = tamis__postgres_name(session, name);
+
     if (!parameter)
-        return PQsendQueryPrepared(session->conn, name, 0, NULL, NULL, NULL, 0);
+        return PQsendQueryPrepared(session->conn, own.text, 0, NULL, NULL, NULL, 0);
     const char *const values[] = {parameter->text};
     const int sizes[] = {(int)parameter->size};
     const int formats[] = {parameter->is_binary};
 
-    return PQsendQueryPrepared(session->conn, name, 1, values, sizes, formats, 0);
+    return PQsendQueryPrepared(session->conn, own.text, 1, values, sizes, formats, 0);
 }
 
 tamis_status tamis__postgres_stop(postgres_session *session, const char *purpose, tamis_error *err) {

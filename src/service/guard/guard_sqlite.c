@@ -77,6 +77,12 @@ tamis_status tamis__sqlite_fail(const sqlite_session *session, const char *purpo
     if ((code & 0xff) == SQLITE_CANTOPEN)
         return fail_with(session, purpose, status,
                          "unable to open the file; give a database that exists, with its tables", err);
+    if ((code & 0xff) == SQLITE_READONLY && session->db &&
+        sqlite3_extended_errcode(session->db) != SQLITE_READONLY)
+        return fail_with(session, purpose, TAMIS_E_IO,
+                         "the database needs a recovery, or files beside it, which only a program that may "
+                         "write can make; open it with such a program",
+                         err);
     if (status != TAMIS_E_TIMEOUT)
         return fail_with(session, purpose, status,
                          session->db && sqlite3_errcode(session->db) == (code & 0xff)
@@ -127,21 +133,21 @@ int tamis__sqlite_step(sqlite_session *session, sqlite3_stmt *statement) {
 /* ---- connecting ---- */
 
 /* Runs `init` once, in a handle that stays open. */
-static tamis_status run_init(sqlite_source *source, tamis_error *err) {
-    const sqlite_session session = {.sql = &source->sql};
-    sqlite3 *db = NULL;
-    int code = sqlite3_open_v2(source->sql.options.database, &db,
+static tamis_status run_init(sqlite_source *source, uint32_t timeout_ms, tamis_error *err) {
+    sqlite_session session = {.sql = &source->sql, .timeout_ms = timeout_ms};
+    int code = sqlite3_open_v2(source->sql.options.database, &session.db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL);
 
     if (code == SQLITE_OK)
-        code = sqlite3_exec(db, source->sql.options.init, NULL, NULL, NULL);
+        code = sqlite3_busy_timeout(session.db, (int)(timeout_ms < INT32_MAX ? timeout_ms : INT32_MAX));
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(session.db, source->sql.options.init, NULL, NULL, NULL);
     if (code == SQLITE_OK) {
-        source->keeper = db;
+        source->keeper = session.db;
         return TAMIS_OK;
     }
-    const tamis_status status =
-        fail_with(&session, "init", status_of(code), db ? sqlite3_errmsg(db) : sqlite3_errstr(code), err);
-    sqlite3_close_v2(db);
+    const tamis_status status = tamis__sqlite_fail(&session, "init", code, err);
+    sqlite3_close_v2(session.db);
     return status;
 }
 
@@ -248,7 +254,7 @@ static tamis_status connect_session(void *context, uint32_t timeout_ms, void **s
 
     if (source->sql.options.init) {
         pthread_mutex_lock(&source->mutex);
-        const tamis_status status = source->keeper ? TAMIS_OK : run_init(source, err);
+        const tamis_status status = source->keeper ? TAMIS_OK : run_init(source, timeout_ms, err);
         pthread_mutex_unlock(&source->mutex);
         if (status != TAMIS_OK)
             return status;

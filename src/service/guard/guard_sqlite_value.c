@@ -43,7 +43,8 @@ static json_t *json_of(sqlite3_stmt *row, int column) {
     }
     case SQLITE_BLOB: {
         const void *bytes = sqlite3_column_blob(row, column);
-        return hex_of(bytes, (size_t)sqlite3_column_bytes(row, column));
+        const size_t size = (size_t)sqlite3_column_bytes(row, column);
+        return bytes || size == 0 ? hex_of(bytes, size) : NULL; /* NULL: memory is short */
     }
     default:
         return json_null();
