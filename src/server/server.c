@@ -360,6 +360,8 @@ tamis_status tamis_server_check(const char *config, size_t *keyspaces, bool *fil
     status = tamis__server_tls_create(&tls, parsed, err);
     SSL_CTX_free(tls);
     if (status == TAMIS_OK)
+        status = tamis__keyspaces_check(parsed, err);
+    if (status == TAMIS_OK)
         *keyspaces = parsed->keyspace_count;
     if (status == TAMIS_OK && filters)
         *filters = parsed->filters.directory != NULL;

@@ -11,6 +11,7 @@
  */
 #include "server/server_config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +20,13 @@
 #include "base/memory.h"
 #include "server/server_config_reader.h"
 
-enum { SHOWN = 80 };
+enum { SHOWN = 80, DEPTH_MAX = 16 };
 
 /* ---- the mappings ---- */
 
 #define AT(type, member)  .offset = offsetof(type, member)
 #define NUMBERS(from, to) .min = (from), .max = (to)
+#define TIME_MAX          (49 * 86400000.) /* whole days below 2^32 ms */
 
 static const config_field database_fields[] = {
     {"sqlite", FIELD_SQLITE, AT(server_database, sqlite)},
@@ -57,7 +59,7 @@ static const char *const values[] = {"text", "json", NULL};
 static const char *const put_kinds[] = {"shared", "none", NULL};
 static const char *const modes[] = {[TAMIS_GUARD_OPEN] = "open", [TAMIS_GUARD_CLOSED] = "closed", NULL};
 
-#define TIMES NUMBERS(1, UINT32_MAX)
+#define TIMES NUMBERS(1, TIME_MAX)
 static const config_field keyspace_fields[] = {
     {"keys", FIELD_TEXT, AT(server_keyspace, pattern), .is_required = true},
     {"database", FIELD_NESTED, AT(server_keyspace, database), .read = read_database},
@@ -92,6 +94,10 @@ static tamis_status set_prefix(const config_reader *in, const yaml_node_t *node,
 
     if (!prefix)
         return tamis__config_fail_nomem(in, size);
+    for (const char *c = keyspace->pattern; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            return tamis__config_fail(in, node, "keys: '%.*s' has a control character; leave it out", SHOWN,
+                                      keyspace->pattern);
     if (asterisk && asterisk[1])
         return tamis__config_fail(in, node,
                                   "keys: '%.*s' has * before its end; end the pattern with the only *", SHOWN,
@@ -183,7 +189,7 @@ static const config_field root_fields[] = {
     {"password_file", FIELD_PASSWORD, AT(server_config, password)},
     {"tls", FIELD_NESTED, AT(server_config, tls), .read = read_tls},
     {"clients", FIELD_COUNT, AT(server_config, clients), NUMBERS(1, 1e6)},
-    {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, UINT32_MAX)},
+    {"idle", FIELD_TIME, AT(server_config, idle_ms), NUMBERS(0, TIME_MAX)},
     {"write_timeout", FIELD_TIME, AT(server_config, write_timeout_ms), TIMES},
     {"command_max", FIELD_SIZE, AT(server_config, command_max), NUMBERS(1 << 10, 512 << 20)},
     {"reply_max", FIELD_SIZE, AT(server_config, reply_max), NUMBERS(1 << 10, 0x1p40)},
@@ -194,9 +200,28 @@ static const config_field root_fields[] = {
     {.name = NULL},
 };
 
+/* A name such as 127.example.com may be that of any machine. */
 static bool is_loopback(const server_address *address) {
+    struct in_addr ipv4;
+
     return address->path || strcmp(address->host, "localhost") == 0 || strcmp(address->host, "::1") == 0 ||
-           strncmp(address->host, "127.", 4) == 0;
+           (inet_pton(AF_INET, address->host, &ipv4) == 1 && ntohl(ipv4.s_addr) >> 24 == 127);
+}
+
+/* Two keyspaces with one prefix would read each other's rows from Redis. */
+static tamis_status check_redis_prefixes(const config_reader *in, const yaml_node_t *root) {
+    const server_keyspace *keyspaces = in->config->keyspaces;
+
+    for (size_t i = 0; in->config->redis && i < in->config->keyspace_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(keyspaces[i].redis_prefix, keyspaces[j].redis_prefix) == 0)
+                return tamis__config_fail(
+                    in, root,
+                    "prefix: keyspaces '%.*s' and '%.*s' have the same in Redis, '%.*s'; "
+                    "give one of them another prefix",
+                    SHOWN, keyspaces[j].pattern, SHOWN, keyspaces[i].pattern, SHOWN,
+                    keyspaces[i].redis_prefix);
+    return TAMIS_OK;
 }
 
 /* Checks fields that require each other. */
@@ -224,7 +249,7 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
                 in, root, "keyspace '%.*s' has no database; add one to the keyspace, or to the file", SHOWN,
                 keyspace->pattern);
     }
-    return TAMIS_OK;
+    return check_redis_prefixes(in, root);
 }
 
 static bool has_field(const config_reader *in, const yaml_node_t *root, const char *name) {
@@ -254,9 +279,22 @@ static tamis_status read_root(const config_reader *in) {
 
 /* ---- the file ---- */
 
+/* Returns the line of a byte that cannot be read. libyaml has its offset alone. */
+static size_t line_of(const yaml_parser_t *parser) {
+    const unsigned char *text = parser->input.string.start;
+    size_t line = 1;
+
+    for (size_t i = 0; i < parser->problem_offset && text + i < parser->input.string.end; i++)
+        line += text[i] == '\n';
+    return line;
+}
+
 static tamis_status fail_parser(const server_config *config, const yaml_parser_t *parser, tamis_error *err) {
     if (parser->error == YAML_MEMORY_ERROR)
         return tamis__fail_nomem(err, config->file, 0);
+    if (parser->error == YAML_READER_ERROR)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: line %zu: not a text in UTF-8: %s; correct it",
+                           config->file, line_of(parser), parser->problem);
     return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: line %zu: not YAML: %s; correct it", config->file,
                        parser->problem_mark.line + 1, parser->problem ? parser->problem : "unknown error");
 }
@@ -276,6 +314,27 @@ static tamis_status check_end(const server_config *config, yaml_parser_t *parser
                                 line);
 }
 
+/* Refuses lists in lists in lists. The time that libyaml takes grows with the square of the depth. */
+static tamis_status check_depth(const server_config *config, yaml_parser_t *parser, tamis_error *err) {
+    yaml_event_t event;
+    int depth = 0;
+    bool is_end = false;
+
+    while (!is_end && depth <= DEPTH_MAX) {
+        if (!yaml_parser_parse(parser, &event))
+            return fail_parser(config, parser, err);
+        depth += event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        is_end = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    return is_end ? TAMIS_OK
+                  : tamis__fail(err, TAMIS_E_INVALID, 0,
+                                "%s: line %zu: nested too deeply; take an example as "
+                                "the pattern",
+                                config->file, parser->mark.line + 1);
+}
+
 static tamis_status parse(server_config *config, const char *text, size_t size, tamis_error *err) {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -283,12 +342,19 @@ static tamis_status parse(server_config *config, const char *text, size_t size, 
     if (!yaml_parser_initialize(&parser))
         return tamis__fail_nomem(err, config->file, sizeof parser);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+    tamis_status status = check_depth(config, &parser, err);
+    yaml_parser_delete(&parser);
+    if (status != TAMIS_OK)
+        return status;
+    if (!yaml_parser_initialize(&parser))
+        return tamis__fail_nomem(err, config->file, sizeof parser);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
     if (!yaml_parser_load(&parser, &document)) {
-        const tamis_status status = fail_parser(config, &parser, err);
+        status = fail_parser(config, &parser, err);
         yaml_parser_delete(&parser);
         return status;
     }
-    tamis_status status = read_root(&(config_reader){config, &document, err});
+    status = read_root(&(config_reader){config, &document, err});
     yaml_document_delete(&document);
     if (status == TAMIS_OK)
         status = check_end(config, &parser, err);

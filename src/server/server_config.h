@@ -99,10 +99,15 @@ bool tamis__server_filters_equal(const server_filters *a, const server_filters *
 
 /* ---- server_config_values.c ---- */
 
-/* Parses 500ms, 2s, 10m, 24h, 7d. Returns false for other text, or more than 49 days. */
-bool tamis__config_parse_time(const char *text, uint32_t *ms);
-/* Parses 64MiB, 64M (the same), 64MB (10^6), or a number of bytes. */
-bool tamis__config_parse_size(const char *text, uint64_t *bytes);
+/* Parses 500ms, 2s, 10m, 24h, 7d into whole milliseconds. Returns false for other text. */
+bool tamis__config_parse_time(const char *text, double *ms);
+/* Parses 64MiB, 64M (the same), 64MB (10^6), or a number of bytes. Returns false for other text. */
+bool tamis__config_parse_size(const char *text, double *bytes);
+/* Parses a number, without blanks around it. Returns false for other text. */
+bool tamis__config_parse_real(const char *text, double *number);
+/* Print a time and a size in the largest unit of which they are a multiple. */
+void tamis__config_show_time(char *to, size_t size, double ms);
+void tamis__config_show_size(char *to, size_t size, double bytes);
 /* Parses HOST:PORT, [IPv6]:PORT and unix:PATH. *address then points into `text`, which is altered. */
 bool tamis__config_parse_address(char *text, server_address *address);
 /* Returns the name most similar to `text` in a list that ends with NULL, or NULL if none is similar. */

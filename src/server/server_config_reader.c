@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/memory.h"
 #include "base/system.h"
 
@@ -39,6 +38,10 @@ tamis_status tamis__config_fail_nomem(const config_reader *in, uint64_t size) {
     return tamis__fail_nomem(in->err, in->config->file, size);
 }
 
+static bool is_control(char c) {
+    return (unsigned char)c < ' ' || c == '\x7f';
+}
+
 tamis_status tamis__config_fail(const config_reader *in, const yaml_node_t *node, const char *format, ...) {
     char why[400];
     va_list arguments;
@@ -46,8 +49,37 @@ tamis_status tamis__config_fail(const config_reader *in, const yaml_node_t *node
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
+    for (char *c = why; *c; c++)
+        if (is_control(*c)) /* a message is one line */
+            *c = '?';
     return tamis__fail(in->err, TAMIS_E_INVALID, 0, "%s: line %zu: %s", in->config->file,
                        node->start_mark.line + 1, why);
+}
+
+/* Refuses tags such as !env or !!binary: they ask for a conversion that nobody does here. */
+static tamis_status check_tag(const config_reader *in, const yaml_node_t *node, const char *name) {
+    static const char standard[] = "tag:yaml.org,2002:";
+    static const char *const types[] = {"str", "int", "float", "map", "seq", NULL};
+    const char *tag = (const char *)node->tag;
+    const bool is_standard = tag && strncmp(tag, standard, sizeof standard - 1) == 0;
+
+    for (size_t i = 0; is_standard && types[i]; i++)
+        if (strcmp(tag + sizeof standard - 1, types[i]) == 0)
+            return TAMIS_OK;
+    return tag ? tamis__config_fail(in, node, "%s: the tag %.*s is not supported; leave it out", name, SHOWN,
+                                    tag)
+               : TAMIS_OK;
+}
+
+/* True for a value that YAML reads as null. In quotes these are texts. */
+static bool is_null(const yaml_node_t *node) {
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    const char *text = (const char *)node->data.scalar.value;
+    bool is_listed = false;
+
+    for (size_t i = 0; nulls[i]; i++)
+        is_listed |= strcmp(text, nulls[i]) == 0;
+    return is_listed && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
 /* Copies the text of a scalar, with a NUL behind it. */
@@ -57,7 +89,10 @@ static tamis_status copy_scalar(const config_reader *in, const yaml_node_t *node
         return tamis__config_fail(in, node, "%s: expected one value, not a list or fields; give one value",
                                   name);
     const size_t size = node->data.scalar.length;
-    if (size == 0)
+    const tamis_status status = check_tag(in, node, name);
+    if (status != TAMIS_OK)
+        return status;
+    if (size == 0 || is_null(node))
         return tamis__config_fail(in, node, "%s: has no value; give one, or leave %s out", name, name);
     if (memchr(node->data.scalar.value, '\0', size))
         return tamis__config_fail(in, node, "%s: has a byte 0; leave it out", name);
@@ -93,7 +128,7 @@ int tamis__config_read_file(server_config *config, const char *path, char **text
 
     if (!failed && (st.st_size > FILE_SIZE_MAX || !S_ISREG(st.st_mode)))
         failed = S_ISDIR(st.st_mode) ? EISDIR : st.st_size > FILE_SIZE_MAX ? EFBIG : 0;
-    const size_t capacity = !failed && S_ISREG(st.st_mode) ? (size_t)st.st_size : (size_t)FILE_SIZE_MAX;
+    const size_t capacity = !failed && S_ISREG(st.st_mode) ? (size_t)st.st_size : (size_t)FILE_SIZE_MAX + 1;
     if (!failed && !(content = tamis__config_alloc(config, capacity + 1)))
         failed = ENOMEM;
     while (!failed && used < capacity) {
@@ -107,6 +142,8 @@ int tamis__config_read_file(server_config *config, const char *path, char **text
     }
     if (fd >= 0)
         tamis__sys.close(fd);
+    if (!failed && used > FILE_SIZE_MAX) /* of a pipe */
+        failed = EFBIG;
     *text = content;
     *size = used;
     return failed;
@@ -121,7 +158,10 @@ static tamis_status read_named_file(const config_reader *in, const yaml_node_t *
         return tamis__config_fail_nomem(in, strlen(*text));
     const int failed = tamis__config_read_file(in->config, path, text, &size);
     if (!failed)
-        return TAMIS_OK;
+        return strlen(*text) == size
+                   ? TAMIS_OK
+                   : tamis__config_fail(in, node, "%s: %.200s has a byte 0; give a text in UTF-8", name,
+                                        path);
     tamis__config_fail(in, node, "%s: %.200s: %s; give a file that can be read", name, path,
                        strerror(failed));
     if (in->err)
@@ -129,20 +169,35 @@ static tamis_status read_named_file(const config_reader *in, const yaml_node_t *
     return failed == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_IO;
 }
 
+/* Shows the bounds in the form of the field. */
+static tamis_status fail_range(const config_reader *in, const yaml_node_t *node, const config_field *spec,
+                               const char *text) {
+    char bounds[2][32];
+
+    for (int i = 0; i < 2; i++) {
+        const double bound = i ? spec->max : spec->min;
+        if (spec->kind == FIELD_TIME)
+            tamis__config_show_time(bounds[i], sizeof bounds[i], bound);
+        else if (spec->kind == FIELD_SIZE)
+            tamis__config_show_size(bounds[i], sizeof bounds[i], bound);
+        else
+            snprintf(bounds[i], sizeof bounds[i], "%.10g", bound);
+    }
+    return tamis__config_fail(in, node, "%s: '%.*s' is not between %s and %s; give a value between them",
+                              spec->name, SHOWN, text, bounds[0], bounds[1]);
+}
+
 static tamis_status read_number(const config_reader *in, const yaml_node_t *node, const config_field *spec,
                                 const char *text, void *to) {
-    char *behind;
     double number = 0;
-    uint32_t ms = 0;
-    uint64_t bytes = 0;
-    bool is_valid = true;
+    bool is_valid;
 
     if (spec->kind == FIELD_TIME)
-        is_valid = tamis__config_parse_time(text, &ms);
+        is_valid = tamis__config_parse_time(text, &number);
     else if (spec->kind == FIELD_SIZE)
-        is_valid = tamis__config_parse_size(text, &bytes);
+        is_valid = tamis__config_parse_size(text, &number);
     else
-        number = tamis__read_decimal(text, &behind), is_valid = *behind == '\0' && isfinite(number);
+        is_valid = tamis__config_parse_real(text, &number);
     if (spec->kind == FIELD_COUNT)
         is_valid = is_valid && number == floor(number);
     if (!is_valid)
@@ -150,16 +205,10 @@ static tamis_status read_number(const config_reader *in, const yaml_node_t *node
                                   spec->kind == FIELD_TIME   ? "a time; give one such as 500ms, 2s or 10m"
                                   : spec->kind == FIELD_SIZE ? "a size; give one such as 64MiB"
                                                              : "a number; give one");
-    number += ms + (double)bytes;
     if (number < spec->min || number > spec->max)
-        return tamis__config_fail(in, node,
-                                  "%s: '%.*s' is not between %g and %g%s; give a value between them",
-                                  spec->name, SHOWN, text, spec->min, spec->max,
-                                  spec->kind == FIELD_TIME   ? " ms"
-                                  : spec->kind == FIELD_SIZE ? " bytes"
-                                                             : "");
+        return fail_range(in, node, spec, text);
     if (spec->kind == FIELD_SIZE)
-        *(uint64_t *)to = bytes;
+        *(uint64_t *)to = (uint64_t)number;
     else if (spec->kind == FIELD_REAL)
         *(double *)to = number;
     else
@@ -195,6 +244,7 @@ static bool is_redis_uri(const char *text) {
 static tamis_status read_text(const config_reader *in, const yaml_node_t *node, const config_field *spec,
                               char *text, void *to) {
     const char **result = to;
+    tamis_status status;
 
     switch (spec->kind) {
     case FIELD_ADDRESS: {
@@ -217,8 +267,9 @@ static tamis_status read_text(const config_reader *in, const yaml_node_t *node, 
         return *result ? TAMIS_OK : tamis__config_fail_nomem(in, strlen(text));
     case FIELD_CONTENT:
     case FIELD_PASSWORD:
-        if (read_named_file(in, node, spec->name, &text) != TAMIS_OK)
-            return in->err ? in->err->status : TAMIS_E_IO;
+        status = read_named_file(in, node, spec->name, &text);
+        if (status != TAMIS_OK)
+            return status;
         if (spec->kind == FIELD_PASSWORD)
             text[strcspn(text, "\r\n")] = '\0';
         if (!*text)
@@ -271,7 +322,10 @@ static tamis_status fail_unknown(const config_reader *in, const yaml_node_t *nod
 tamis_status tamis__config_read_mapping(const config_reader *in, const yaml_node_t *node, const char *what,
                                         const config_field *fields, void *to) {
     uint32_t present = 0;
+    tamis_status status = check_tag(in, node, what);
 
+    if (status != TAMIS_OK)
+        return status;
     if (node->type != YAML_MAPPING_NODE)
         return tamis__config_fail(in, node, "%s: expected fields; give them as NAME: VALUE, each on its line",
                                   what);
@@ -281,7 +335,9 @@ tamis_status tamis__config_read_mapping(const config_reader *in, const yaml_node
         const yaml_node_t *value = yaml_document_get_node(in->document, pair->value);
         char *name = NULL;
         size_t i = 0;
-        tamis_status status = copy_scalar(in, key, what, &name);
+        if (key->type != YAML_SCALAR_NODE || key->data.scalar.length == 0 || is_null(key))
+            return tamis__config_fail(in, key, "%s: a field has no name; give fields as NAME: VALUE", what);
+        status = copy_scalar(in, key, what, &name);
         if (status != TAMIS_OK)
             return status;
         while (fields[i].name && strcmp(fields[i].name, name) != 0)

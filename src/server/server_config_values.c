@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -7,54 +8,78 @@
 #include "base/decimal.h"
 #include "server/server_config.h"
 
-/* Splits "1.5GiB" into a number that is not negative and the unit behind it. */
+/* Splits "1.5GiB" into a number that is not negative and the unit behind it. A number may be too large for a
+ * double: then it is infinite, and above every limit. */
 static const char *parse_number(const char *text, double *number) {
     char *unit;
 
     if (*text < '0' || *text > '9')
         return NULL;
     *number = tamis__read_decimal(text, &unit);
-    return isfinite(*number) ? unit : NULL;
+    return unit;
 }
 
-static const struct unit {
+bool tamis__config_parse_real(const char *text, double *number) {
+    const bool is_negative = *text == '-';
+    const char *end = parse_number(text + is_negative, number);
+
+    if (is_negative)
+        *number = -*number;
+    return end && *end == '\0';
+}
+
+bool tamis__config_parse_time(const char *text, double *ms) {
+    double value = 0;
+    const char *unit = parse_number(text, &value);
+    const uint32_t factor = unit ? tamis__time_unit(unit) : 0;
+
+    *ms = value * factor;
+    return factor > 0 && *ms == floor(*ms);
+}
+
+/* Those with an i go from small to large. */
+static const struct size_unit {
     const char *name;
     double factor;
-} times[] = {{"ms", 1}, {"s", 1e3}, {"m", 6e4}, {"h", 3.6e6}, {"d", 8.64e7}},
-  sizes[] = {{"", 1},        {"B", 1},         {"KiB", 1 << 10}, {"K", 1 << 10},  {"MiB", 1 << 20},
+} sizes[] = {{"B", 1},       {"", 1},          {"KiB", 1 << 10}, {"K", 1 << 10},  {"MiB", 1 << 20},
              {"M", 1 << 20}, {"GiB", 1 << 30}, {"G", 1 << 30},   {"TiB", 0x1p40}, {"T", 0x1p40},
              {"KB", 1e3},    {"MB", 1e6},      {"GB", 1e9},      {"TB", 1e12}};
 
-static bool parse_unit(const char *text, const struct unit *units, size_t count, double max, double *number) {
+bool tamis__config_parse_size(const char *text, double *bytes) {
     double value = 0;
     const char *unit = parse_number(text, &value);
 
-    for (size_t i = 0; unit && i < count; i++) {
-        if (strcmp(unit, units[i].name) != 0)
+    for (size_t i = 0; unit && i < sizeof sizes / sizeof *sizes; i++) {
+        if (strcmp(unit, sizes[i].name) != 0)
             continue;
-        *number = value * units[i].factor;
-        return *number <= max && *number == floor(*number);
+        *bytes = value * sizes[i].factor;
+        return *bytes == floor(*bytes);
     }
     return false;
 }
 
-bool tamis__config_parse_time(const char *text, uint32_t *ms) {
-    double number;
+/* ---- bounds in messages ---- */
 
-    if (!parse_unit(text, times, sizeof times / sizeof *times, UINT32_MAX, &number))
-        return false;
-    *ms = (uint32_t)number;
-    return true;
+void tamis__config_show_time(char *to, size_t size, double ms) {
+    static const char *const units[] = {"d", "h", "m", "s", "ms"};
+    size_t i = 0;
+
+    while (i + 1 < sizeof units / sizeof *units &&
+           (ms < tamis__time_unit(units[i]) || fmod(ms, tamis__time_unit(units[i])) > 0))
+        i++;
+    snprintf(to, size, "%.0f%s", ms / tamis__time_unit(units[i]), units[i]);
 }
 
-bool tamis__config_parse_size(const char *text, uint64_t *bytes) {
-    double number;
+void tamis__config_show_size(char *to, size_t size, double bytes) {
+    const struct size_unit *unit = sizes;
 
-    if (!parse_unit(text, sizes, sizeof sizes / sizeof *sizes, 0x1p53, &number))
-        return false;
-    *bytes = (uint64_t)number;
-    return true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strchr(sizes[i].name, 'i') && bytes >= sizes[i].factor && fmod(bytes, sizes[i].factor) <= 0)
+            unit = &sizes[i];
+    snprintf(to, size, "%.0f%s", bytes / unit->factor, unit->name);
 }
+
+/* ---- addresses ---- */
 
 bool tamis__config_parse_address(char *text, server_address *address) {
     uint64_t port;
@@ -108,9 +133,10 @@ static size_t distance(const char *a, const char *b) {
 
 const char *tamis__config_similar(const char *text, const char *const *names) {
     const char *found = NULL;
-    size_t best = strlen(text) / 3 + 1;
+    const size_t size = strlen(text);
+    size_t best = size / 3 + 1;
 
-    for (; *names; names++) {
+    for (; size <= NAME_MAX_COMPARED && *names; names++) {
         const size_t letters = distance(text, *names);
         if (letters <= best && (!found || letters < best)) {
             best = letters;

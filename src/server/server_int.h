@@ -78,6 +78,8 @@ typedef struct server_guards {
  * Any thread, as long as `old` is not released. Takes over `config`, also on failure. */
 tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
                                    tamis_error *err);
+/* Checks what the guards of a configuration need, without connecting. */
+tamis_status tamis__keyspaces_check(const server_config *config, tamis_error *err);
 /* Releases a set. The last reference to a guard closes it in a job, or at once if `server` is NULL. */
 void tamis__keyspaces_release(tamis_server *server, server_guards *guards);
 void tamis__keyspace_release(tamis_server *server, server_guard *guard);

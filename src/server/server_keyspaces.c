@@ -135,6 +135,19 @@ static tamis_status fail_keyspace(const server_config *config, const server_keys
                        keyspace->line, keyspace->pattern, why->text);
 }
 
+tamis_status tamis__keyspaces_check(const server_config *config, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    for (size_t i = 0; status == TAMIS_OK && i < config->keyspace_count; i++) {
+        tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+        tamis_error why = TAMIS_ERROR_INIT;
+        if (open_source(&source, &config->keyspaces[i], &why) != TAMIS_OK)
+            status = fail_keyspace(config, &config->keyspaces[i], &why, err);
+        tamis_guard_source_free(&source);
+    }
+    return status;
+}
+
 /* Makes the guard of a keyspace. It has one reference. */
 static tamis_status make_guard(server_guard **guard, server_shared_config *shared,
                                const server_keyspace *keyspace, tamis_error *err) {

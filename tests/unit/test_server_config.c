@@ -4,7 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <math.h>
 
 #include <cmocka.h>
 
@@ -143,10 +146,9 @@ static const struct {
      ": line 1: password: given beside password_file; remove one"},
     {"idle: 5\n" SPACE, ": line 1: idle: '5' is not a time; give one such as 500ms, 2s or 10m"},
     {"clients: many\n" SPACE, ": line 1: clients: 'many' is not a number; give one"},
-    {"clients: 0\n" SPACE, ": line 1: clients: '0' is not between 1 and 1e+06; give a value between them"},
+    {"clients: 0\n" SPACE, ": line 1: clients: '0' is not between 1 and 1000000; give a value between them"},
     {"command_max: 1TiB\n" SPACE,
-     ": line 1: command_max: '1TiB' is not between 1024 and 5.36871e+08 bytes; give a "
-     "value between them"},
+     ": line 1: command_max: '1TiB' is not between 1KiB and 512MiB; give a value between them"},
     {"command_max: 1 MB\n" SPACE, ": line 1: command_max: '1 MB' is not a size; give one such as 64MiB"},
     {"redis: localhost:6379\n" SPACE,
      ": line 1: redis: not a URI of a server; give redis://HOST:PORT, or rediss:// for TLS"},
@@ -158,7 +160,7 @@ static const struct {
     {"filters: {directory: a, fpr: 0.5}\n",
      ": line 1: fpr: '0.5' is not between 1e-12 and 0.25; give a value between them"},
     {"filters: {directory: a, memory: 1KiB}\n",
-     ": line 1: memory: '1KiB' is not between 1.04858e+06 and 1.1259e+15 bytes; give a value between them"},
+     ": line 1: memory: '1KiB' is not between 1MiB and 1024TiB; give a value between them"},
     {"tls: {cert: a}\n" SPACE, ": line 1: tls: needs key; add it"},
     {"database: {sqlite: a, postgres: b}\n" SPACE,
      ": line 1: database: needs either sqlite or postgres; give one of the two"},
@@ -178,6 +180,61 @@ static const struct {
      ": line 2: cache: less than 64KiB; give more, or 0 for no cache"},
     {"keyspaces:\n  - {keys: 'a*', row: S, value: xml}\n",
      ": line 2: value: 'xml' is not known; give text or json"},
+    /* Numbers and times. */
+    {"idle: 60d\n" SPACE, ": line 1: idle: '60d' is not between 0ms and 49d; give a value between them"},
+    {"idle: 1e999d\n" SPACE,
+     ": line 1: idle: '1e999d' is not between 0ms and 49d; give a value between them"},
+    {"clients: 1e999\n" SPACE,
+     ": line 1: clients: '1e999' is not between 1 and 1000000; give a value between them"},
+    {"clients: -5\n" SPACE,
+     ": line 1: clients: '-5' is not between 1 and 1000000; give a value between them"},
+    {"clients: ' 5'\n" SPACE, ": line 1: clients: ' 5' is not a number; give one"},
+    {"clients: nan\n" SPACE, ": line 1: clients: 'nan' is not a number; give one"},
+    {"clients: 1.5\n" SPACE, ": line 1: clients: '1.5' is not a number; give one"},
+    {"command_max: 1e30\n" SPACE,
+     ": line 1: command_max: '1e30' is not between 1KiB and 512MiB; give a value between them"},
+    /* Scalars, tags, aliases and keys of YAML. */
+    {"\npassword: ~\n" SPACE, ": line 2: password: has no value; give one, or leave password out"},
+    {"password: null\n" SPACE, ": line 1: password: has no value; give one, or leave password out"},
+    {"password: ''\n" SPACE, ": line 1: password: has no value; give one, or leave password out"},
+    {"password: !env SECRET\n" SPACE, ": line 1: password: the tag !env is not supported; leave it out"},
+    {"password: !!binary c2VjcmV0\n" SPACE,
+     ": line 1: password: the tag tag:yaml.org,2002:binary is not supported; leave it out"},
+    {"tls: !include x.yaml\n" SPACE, ": line 1: tls: the tag !include is not supported; leave it out"},
+    {"base: &a {sqlite: memory}\n", ": line 1: unknown field 'base'; leave it out"},
+    {"database: &a {sqlite: memory}\nkeyspaces:\n  - {keys: a, row: S, <<: *a}\n",
+     ": line 3: unknown field '<<'; leave it out"},
+    {"tls: &a {cert: *a}\n" SPACE,
+     ": line 1: cert: expected one value, not a list or fields; give one value"},
+    {"tls: {cert: *b}\n", ": line 1: not YAML: found undefined alias; correct it"},
+    {"? [a]\n: 1\n", ": line 1: configuration: a field has no name; give fields as NAME: VALUE"},
+    {"'': 1\n", ": line 1: configuration: a field has no name; give fields as NAME: VALUE"},
+    {"~: 1\n", ": line 1: configuration: a field has no name; give fields as NAME: VALUE"},
+    {"\"a\\nb\": 1\n", ": line 1: unknown field 'a?b'; leave it out"},
+    {"keyspaces:\n  - {keys: \"a\\nb\", row: S}\n",
+     ": line 2: keys: 'a?b' has a control character; leave it out"},
+    {"keyspaces:\n\t- keys: a\n",
+     ": line 2: not YAML: found character that cannot start any token; correct it"},
+    {"keyspaces:\n  - a\n",
+     ": line 2: keyspace: expected fields; give them as NAME: VALUE, each on its line"},
+    {"listen: 127.0.0.1:1\npassword: gr\xfcn\n" SPACE,
+     ": line 2: not a text in UTF-8: invalid leading UTF-8 octet; correct it"},
+    {"listen: 127.0.0.1:1\n\npassword: \x01\n" SPACE,
+     ": line 3: not a text in UTF-8: control characters are not allowed; correct it"},
+    {"# nothing\n", ": is empty; begin with keyspaces:"},
+    {"--- \n...\n", ": line 2: configuration: expected fields; give them as NAME: VALUE, each on its line"},
+    /* What fields require of each other. */
+    {"listen: 127.example.com:1\n" SPACE,
+     ": line 1: listen: other machines reach 127.example.com:1 and need no password; add "
+     "password_file, or listen at 127.0.0.1"},
+    {"redis: redis://h\ndatabase: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a:*', row: S, prefix: p}\n"
+     "  - {keys: 'b:*', row: T, prefix: p}\n",
+     ": line 1: prefix: keyspaces 'a:*' and 'b:*' have the same in Redis, 'p'; give one of them another "
+     "prefix"},
+    {"redis: redis://h\ndatabase: {sqlite: memory}\nkeyspaces:\n  - {keys: c, row: S}\n"
+     "  - {keys: 'c*', row: T}\n",
+     ": line 1: prefix: keyspaces 'c' and 'c*' have the same in Redis, 'tamis:c'; give one of them another "
+     "prefix"},
 };
 
 static void test_mistakes_have_line_and_remedy(void **state) {
@@ -205,25 +262,88 @@ static void test_missing_files(void **state) {
     assert_non_null(strstr(err.text, "/nofile: No such file or directory; give a file that can be read"));
     write_file("empty", "\n");
     assert_int_equal(read_text(&config, "password_file: empty\n" SPACE, &err), TAMIS_E_INVALID);
+    assert_int_equal(read_text(&config, "password_file: .\n" SPACE, NULL), TAMIS_E_IO);
+    assert_int_equal(tamis__server_config_read(&config, directory, NULL, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, ": Is a directory; give a file that can be read"));
+    file_write(scratch("zero"), "CREATE TABLE t(a);\0INSERT", 25);
+    assert_int_equal(read_text(&config, "database: {sqlite: memory, init: zero}\n" SPACE, &err),
+                     TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "/zero has a byte 0; give a text in UTF-8"));
+    assert_int_equal(read_text(&config, "password_file: /dev/zero\n" SPACE, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, ": line 1: password_file: /dev/zero: File too large; give a file that"));
+    assert_null(config);
 }
 
 static void test_times_and_sizes(void **state) {
     (void)state;
-    uint32_t ms;
-    uint64_t bytes;
+    double ms, bytes;
 
-    assert_true(tamis__config_parse_time("500ms", &ms) && ms == 500);
-    assert_true(tamis__config_parse_time("1.5s", &ms) && ms == 1500);
-    assert_true(tamis__config_parse_time("7d", &ms) && ms == 604800000);
-    assert_false(tamis__config_parse_time("50d", &ms));
+    assert_true(tamis__config_parse_time("500ms", &ms) && (uint32_t)ms == 500);
+    assert_true(tamis__config_parse_time("1.5s", &ms) && (uint32_t)ms == 1500);
+    assert_true(tamis__config_parse_time("7d", &ms) && (uint32_t)ms == 604800000);
+    assert_true(tamis__config_parse_time("1e999d", &ms) && isinf(ms));
+    assert_false(tamis__config_parse_time("", &ms));
     assert_false(tamis__config_parse_time("1.5ms", &ms));
     assert_false(tamis__config_parse_time("-1s", &ms));
     assert_false(tamis__config_parse_time("1", &ms));
-    assert_true(tamis__config_parse_size("64MiB", &bytes) && bytes == 64 << 20);
-    assert_true(tamis__config_parse_size("1.5KB", &bytes) && bytes == 1500);
-    assert_true(tamis__config_parse_size("7", &bytes) && bytes == 7);
+    assert_true(tamis__config_parse_size("64MiB", &bytes) && (uint64_t)bytes == 64 << 20);
+    assert_true(tamis__config_parse_size("1.5KB", &bytes) && (uint64_t)bytes == 1500);
+    assert_true(tamis__config_parse_size("7", &bytes) && (uint64_t)bytes == 7);
     assert_false(tamis__config_parse_size("7x", &bytes));
     assert_false(tamis__config_parse_size("inf", &bytes));
+}
+
+/* A file with a NUL, and one whose lists are nested a million times. */
+static void test_files_that_no_editor_writes(void **state) {
+    (void)state;
+    enum { DEPTH = 1000000 };
+    static const char with_nul[] = "listen: 127.0.0.1:1\n\0\n" SPACE;
+    server_config *config = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    char *text = malloc(DEPTH);
+
+    file_write(path, with_nul, sizeof with_nul - 1);
+    assert_int_equal(tamis__server_config_read(&config, path, NULL, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text + strlen(path),
+                        ": line 2: not a text in UTF-8: control characters are not allowed; correct it");
+    memset(text, '[', DEPTH);
+    file_write(path, text, DEPTH);
+    assert_int_equal(tamis__server_config_read(&config, path, NULL, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text + strlen(path),
+                        ": line 1: nested too deeply; take an example as the pattern");
+    memset(text, '\n', DEPTH);
+    for (size_t i = 0; i < 1000; i++) /* lists in lists */
+        memset(text + i * 1000, ' ', i), text[i * 1000 + i] = '-';
+    file_write(path, text, DEPTH);
+    assert_int_equal(tamis__server_config_read(&config, path, NULL, &err), TAMIS_E_INVALID);
+    assert_null(config);
+    free(text);
+}
+
+/* null in quotes is a text. A file may be UTF-16. */
+static void test_texts_of_yaml(void **state) {
+    (void)state;
+    static const char ascii[] = "password: 'null'\n" SPACE;
+    char utf16[2 * sizeof ascii] = "\xff\xfe";
+    server_config *config = NULL;
+
+    assert_int_equal(read_text(&config, "\xef\xbb\xbfpassword: \"~\"\r\nclients: !!int 5\r\n" SPACE, NULL),
+                     TAMIS_OK);
+    assert_string_equal(config->password, "~");
+    assert_int_equal(config->clients, 5);
+    tamis__server_config_free(config);
+    for (size_t i = 0; i + 1 < sizeof ascii; i++)
+        utf16[2 + 2 * i] = ascii[i];
+    file_write(path, utf16, sizeof utf16);
+    assert_int_equal(tamis__server_config_read(&config, path, NULL, NULL), TAMIS_OK);
+    assert_string_equal(config->password, "null");
+    tamis__server_config_free(config);
+    assert_int_equal(
+        read_text(&config,
+                  "database: &db {sqlite: memory}\nkeyspaces:\n  - {keys: a, row: S, database: *db}\n", NULL),
+        TAMIS_OK);
+    assert_string_equal(config->keyspaces[0].database.sqlite, ":memory:");
+    tamis__server_config_free(config);
 }
 
 /* Every allocation is refused once. libyaml has its own memory. */
@@ -261,6 +381,8 @@ int main(void) {
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_mistakes_have_line_and_remedy),
         cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_files_that_no_editor_writes),
+        cmocka_unit_test(test_texts_of_yaml),
         cmocka_unit_test(test_times_and_sizes),
         cmocka_unit_test(test_memory_may_be_short),
     };

@@ -21,4 +21,6 @@ tamis serve --check missing.yaml
 tamis serve --check
 tamis serve two.yaml two.yaml
 tamis serve --check --json two.yaml
+sed 's/sqlite: rows.db/postgres: host=h passwrod=s/' two.yaml > postgres.yaml
+tamis serve --check postgres.yaml
 tamis serve two.yaml
