@@ -87,15 +87,16 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *
  * Growth: fingerprint and exact grow without their keys, opened files too. A filter planned for a number of
  * keys doubles its lines when it is full, and info.capacity rises. Meanwhile the old and the new lines are
- * both in memory, and plan.memory_limit must allow that. Frozen filters and the kinds classic, blocked,
- * counting and cuckoo are full at their capacity.
+ * both in memory, and plan.memory_limit must allow that. Kind cuckoo grows if it was planned without a number
+ * of keys. It then adds a sub-filter, larger than the newest if the memory limit allows that, and all of them
+ * together keep the rate. Frozen filters, the kinds classic, blocked and counting, and other cuckoo filters are full at their capacity.
  *
  * Kinds counting and cuckoo count each add, also of a key that is answered present. Two keys may have equal
  * fingerprints or counters, and the removal of one must not remove the other. So a key that was added twice
  * has to be removed twice. After 15 adds (counting) or 4 (cuckoo) no more are counted, and none is
  * removed, since their number is not known any more. In kind cuckoo each copy counts towards the capacity,
  * and a full filter refuses present keys too. Many keys with 4 copies can fill it earlier: keep duplicates
- * out of it.
+ * out of it. If it grows, 4 copies in one of its sub-filters count so, and duplicates make it grow.
  *
  * In a concurrent filter:
  *
@@ -147,7 +148,7 @@ TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const v
  *   is only read, belongs to a state (see tamis_state_forget), or is on a server. Nothing is done then.
  *
  * info.saturated and info.full stay as they were. In a concurrent filter all other threads wait. Usually O(1)
- * a key; kind exact may search 64 KiB.
+ * a key; kind exact may search 64 KiB, and a cuckoo filter that grows reads all its sub-filters.
  */
 TAMIS_API tamis_status tamis_filter_remove_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                                 tamis_answer *answers, size_t *done, tamis_error *err);
@@ -160,14 +161,14 @@ TAMIS_API tamis_status tamis_filter_remove_hashes(tamis_filter *filter, const ta
 TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key, size_t size,
                                            tamis_answer *answer, tamis_error *err);
 
-/* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 4. Copies of keys that look
- * alike count too, so the number may be too large, but never too small.
+/* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 4 in each sub-filter. Copies
+ * of keys that look alike count too, so the number may be too large, but never too small.
  * TAMIS_E_UNSUPPORTED: another kind. Other errors as for a lookup; *copies is unchanged then. */
 TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
                                               uint64_t *copies, tamis_error *err);
 
-/* Returns the number of copies that are kept for ever: 15 for kind counting, 4 for cuckoo. 0: the kind does
- * not count copies. */
+/* Returns the number of copies that are kept for ever: 15 for kind counting, 4 for cuckoo, in one sub-filter.
+ * 0: the kind does not count copies. */
 TAMIS_API uint32_t tamis_kind_copies_max(tamis_kind kind);
 
 /* Returns the hasher of the filter. It is valid as long as the filter. */
@@ -329,6 +330,9 @@ typedef struct tamis_filter_info {
     /* counting: counters that have reached 15 and stay there, so that the keys that they count are present
      * for ever; 0 for other kinds */
     uint64_t counters_saturated;
+    /* cuckoo planned without a number of keys: sub-filters, all of which a lookup reads; 0 for other
+     * filters */
+    uint32_t subfilters;
 } tamis_filter_info;
 
 #define TAMIS_FILTER_INFO_INIT TAMIS__INIT(tamis_filter_info, )

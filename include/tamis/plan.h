@@ -28,8 +28,8 @@ typedef enum tamis_kind {
     /* Bloom filter of 4-bit counters; one 64-byte line per key; keys can be removed, see
      * tamis_filter_add_many. Never chosen by AUTO */
     TAMIS_KIND_COUNTING = 6,
-    /* table of fingerprints from which keys can be removed, see tamis_filter_add_many; 2 or 3 lines per key;
-     * does not grow. Never chosen by AUTO */
+    /* table of fingerprints from which keys can be removed, see tamis_filter_add_many; 2 or 3 lines per key.
+     * Without a number of keys it grows, by sub-filters of 2 or 3 lines each. Never chosen by AUTO */
     TAMIS_KIND_CUCKOO = 7
 } tamis_kind;
 
@@ -91,7 +91,7 @@ typedef struct tamis_plan {
      * program may exceed fpr, see docs/MATH.md */
     double fpr_predicted;
     /* Classic, blocked: m, a multiple of 64 except under fnv-dcso and redisson. Counting: 4 for each counter.
-     * Cuckoo: bits of all slots */
+     * Cuckoo: bits of all slots; 0 if it grows */
     uint64_t bits;
     uint32_t probes;    /* classic, blocked, counting: k */
     uint32_t slot_bits; /* bits of a slot; fingerprint, exact: end marker included; cuckoo: 8 to 57 */
@@ -105,9 +105,10 @@ typedef struct tamis_plan {
     uint64_t memory;
     uint64_t memory_limit; /* memory limit for growth in bytes; 0: none */
     double bits_per_key;   /* 8 * memory / capacity; growing filter: the average while it grows */
-    double lines_touched;  /* expected 64-byte lines read by a lookup of an absent key, at capacity */
-    char reason[160];      /* reason for the kind, for a person; no full stop */
-    uint64_t target;       /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
+    /* Expected 64-byte lines read by a lookup of an absent key, at capacity; growing cuckoo filter: at 2^40 */
+    double lines_touched;
+    char reason[160]; /* reason for the kind, for a person; no full stop */
+    uint64_t target;  /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
     uint64_t window, step, lateness; /* window: as in the options, in milliseconds */
     bool refresh;                    /* window: as in the options */
     /* Caution about the rate, whose text also ends `reason`. NONE if the plan is read from a native file or a
@@ -130,8 +131,8 @@ typedef struct tamis_plan {
  *
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds. Or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash. Or the filter needs more bits or probes than the kind or the scheme supports.
- * - TAMIS_E_INVALID: classic, blocked, counting or cuckoo without expect, since they cannot grow; or probes
- *   for a kind that has none. Or a window for another kind, or kind window without one. Or *plan or *options
+ * - TAMIS_E_INVALID: classic, blocked or counting without expect, since they cannot grow; or probes for a
+ *   kind that has none. Or a window for another kind, or kind window without one. Or *plan or *options
  *   has no struct_size (start both from their _INIT macros).
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.

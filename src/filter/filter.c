@@ -63,8 +63,8 @@
  *     CAPACITY  classic, blocked,   exceed the capacity                       expect more keys, or a kind
  *               cuckoo, frozen                                                that grows
  *               tables
- *     MEMORY    tables              grow past plan.memory_limit               allow more memory
- *     RATE      tables              raise the rate above plan.fpr             a larger rate
+ *     MEMORY    tables, cuckoo      grow past plan.memory_limit               allow more memory
+ *     RATE      tables, cuckoo      raise the rate above plan.fpr             a larger rate
  *     LINES     tables              need more lines than position bits allow  a smaller rate (wider slots)
  *     CROWDED   tables, cuckoo      find no slot in a table that is not       a secret (scheme sip): the keys
  *                                   full                                      may be chosen to collide; in
@@ -174,11 +174,12 @@ tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *er
     case TAMIS_FULL_NOT:
         break;
     }
-    return tamis__fail(
-        err, TAMIS_E_FULL, 0, "filter: full, it holds the %" PRIu64 " keys it was made for%s", plan->capacity,
-        filter->frozen                    ? " and is frozen; make one that is not, or expect more keys"
-        : plan->kind == TAMIS_KIND_CUCKOO ? "; expect more keys, or use kind exact, which grows"
-                                          : "; expect more keys, or use kind fingerprint, which grows");
+    return tamis__fail(err, TAMIS_E_FULL, 0, "filter: full, it holds the %" PRIu64 " keys it was made for%s",
+                       plan->capacity,
+                       filter->frozen ? " and is frozen; make one that is not, or expect more keys"
+                       : plan->kind == TAMIS_KIND_CUCKOO
+                           ? "; expect more keys, or leave the number out of the plan, and it grows"
+                           : "; expect more keys, or use kind fingerprint, which grows");
 }
 
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
@@ -419,7 +420,7 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     case TAMIS_CAN_REMOVE:
         return tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
-        return filter->ops && tamis__kind_grows(filter->plan.kind) && !filter->frozen;
+        return filter->ops && tamis__plan_grows(&filter->plan) && !filter->frozen;
     case TAMIS_CAN_COUNT:
         return tamis__filter_can_count(filter);
     case TAMIS_CAN_ADD:

@@ -43,13 +43,14 @@ typedef struct tamis__tally {
 } tamis__tally;
 
 /* A contiguous range of a filter's body. Bloom filters have one extent. A table has one for
- * each partition, a window one for each of its tables. */
+ * each partition, a window or a cuckoo filter one for each of its tables. */
 typedef struct tamis__body_extent {
     const uint8_t *bytes;
     uint64_t size;
     uint64_t entries; /* number of entries in it; 0 in Bloom filters */
     double covered;   /* share of the partition's hashes that the table's entries cover */
     bool split;       /* true for one of the 16 partitions that replaced one */
+    uint64_t buckets; /* cuckoo filters that grow: buckets of the table; else 0 */
 } tamis__body_extent;
 
 /* A filter in the form of its file. The body stays where it is and is only read. */
@@ -196,7 +197,8 @@ struct tamis__filter_ops {
     void (*remove)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers);
     /* Number of copies of a key. NULL: the kind stores a key once; others count every add. */
     uint32_t (*copies)(const tamis_filter *filter, const tamis_hash *hash);
-    /* Sets cardinality, fpr_live, false_present, ones and counters_saturated. filter.c sets the rest. */
+    /* Sets cardinality, fpr_live, false_present, ones, counters_saturated and subfilters. filter.c sets the
+     * rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
     /* Copies the body to a filter just created from the same plan. The caller frees it on failure. */

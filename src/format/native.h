@@ -120,6 +120,7 @@ enum { NATIVE_SATURATED = 1, NATIVE_ALLOW_OVER_CAPACITY = 2 };
 #define NATIVE_SECTION_PARTITIONS UINT32_C(0x80000001)
 #define NATIVE_SECTION_SPLIT      UINT32_C(0x80000002)
 #define NATIVE_SECTION_WINDOW     UINT32_C(0x80000003)
+#define NATIVE_SECTION_TABLES     UINT32_C(0x80000004)
 #define NATIVE_SECTION_CRITICAL   UINT32_C(0x80000000)
 
 /* Section "window": its times, then the entries of each kept step of each table, 8 bytes each. */
@@ -131,6 +132,9 @@ enum {
     NATIVE_WINDOW_REFRESH = 32, /* 8 bytes: 0 or 1 */
     NATIVE_WINDOW_COUNTS = 40
 };
+
+/* Section "tables": a row of so many bytes for each table of a cuckoo filter that grows. */
+enum { NATIVE_TABLE_BYTES = 16 };
 
 /* Section "split": one bit for each first partition of a growing table. It is set if the partition was
  * split, into NATIVE_SPLIT_IN partitions. */

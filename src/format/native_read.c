@@ -43,10 +43,9 @@
  * is reported as such.
  *
  * Memory for sections. One block is allocated before the sections are read. Its size follows from that of
- * the header: a label takes at least 16 bytes of it, a partition 24, and texts are shorter than their
- * sections. The block is freed when the filter has copied what it keeps:
+ * the header. A label and a partition take at least 16 bytes of it. Texts are shorter than their sections. The block is freed when the filter has copied what it keeps:
  *
- *     block  | partitions: extra / 24 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |
+ *     block  | partitions: extra / 16 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |
  *            extra = header_size - 256
  *
  * A filter of scheme sip can be opened without its secret, for its metadata or for verification. Its hasher
@@ -249,9 +248,9 @@ static tamis_status decode(tamis_filter **filter, const tamis__encoded_bytes *so
         return status;
 
     /* Upper bounds: a label takes at least 16 bytes of the header, and its text with two NULs is shorter
-     * than its section. */
+     * than its section. A partition takes 24 bytes, a table of a cuckoo filter 16. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
-    size_t labels = extra / 16 + 1, extents = extra / 24 + 1;
+    size_t labels = extra / 16 + 1, extents = extra / 16 + 1;
     size_t block_size = labels * sizeof(tamis_label) + extents * sizeof(tamis__body_extent) + extra + 1;
     tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__body_extent));

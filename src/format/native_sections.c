@@ -18,12 +18,13 @@
  *     frozen      once            tables with a capacity             0 bytes
  *     partitions  once            tables                             24 bytes a row; lines at most the body's
  *     split       once            growing tables                     32 bytes; 16 rows a split partition
+ *     tables      once            growing cuckoo filters, required   16 bytes a row; at most 32 rows
  *     window      once            windows, required                  times in range; for each table the count
  *                                                                    of each step, no more than its slots
  *
  * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
- * it suffices that products of a number of lines cannot overflow. A cuckoo filter has no such section: its
- * sizes follow from `bits` and `slot_bits` (filter/table/cuckoo.c).
+ * it suffices that products of a number of lines cannot overflow. The sizes of a cuckoo filter follow from
+ * `bits` and `slot_bits`, or from its section "tables", whose rows the kind checks (filter/table/cuckoo.c).
  *
  * Unknown fields and sections. A field without a use for the kind or scheme must be 0 (check_uses). So a
  * later version can give it a meaning, and this reader refuses such a file instead of ignoring it.
@@ -106,6 +107,22 @@ static tamis_status read_partitions(const native_header *h, const native_section
     return TAMIS_OK;
 }
 
+static tamis_status read_tables(const native_header *h, const native_section *s, native_sections *to,
+                                tamis_error *err) {
+    const size_t count = s->size / NATIVE_TABLE_BYTES;
+    if (h->field[NATIVE_kind] != TAMIS_KIND_CUCKOO || h->field[NATIVE_capacity] || to->extent_count)
+        return tamis__native_fail_section(h, s, "is there twice, or of no cuckoo filter that grows", err);
+    if (count == 0 || count > TAMIS__CUCKOO_TABLES_MAX || s->size != count * NATIVE_TABLE_BYTES)
+        return tamis__native_fail_section(h, s, "expected 16 bytes a table, of 1 to 32 tables", err);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *row = s->bytes + NATIVE_TABLE_BYTES * i;
+        to->extents[i] =
+            (tamis__body_extent){.buckets = tamis__load64le(row), .entries = tamis__load64le(row + 8)};
+    }
+    to->extent_count = count;
+    return TAMIS_OK;
+}
+
 static tamis_status read_section(const native_header *h, const native_section *s, native_sections *to,
                                  tamis_error *err) {
     switch (s->type) {
@@ -134,6 +151,8 @@ static tamis_status read_section(const native_header *h, const native_section *s
         return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:
         return read_partitions(h, s, to, err);
+    case NATIVE_SECTION_TABLES:
+        return read_tables(h, s, to, err);
     case NATIVE_SECTION_SPLIT:
         if (s->size != NATIVE_SPLIT_BYTES || to->split || h->field[NATIVE_capacity] ||
             !h->field[NATIVE_partitions] || native_is_window(h))
@@ -183,6 +202,8 @@ static tamis_status read_section(const native_header *h, const native_section *s
 static tamis_status mark_split_partitions(const native_header *h, native_sections *to, tamis_error *err) {
     const native_section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->extent_count), NULL};
     size_t count = 0;
+    if (h->field[NATIVE_kind] == TAMIS_KIND_CUCKOO) /* its rows are tables */
+        return TAMIS_OK;
     for (size_t i = 0; i < h->field[NATIVE_partitions]; i++) {
         const bool split = to->split && to->split[i / 8] >> i % 8 & 1;
         for (size_t n = 0; n < (split ? NATIVE_SPLIT_IN : 1); n++, count++)

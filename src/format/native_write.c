@@ -40,6 +40,7 @@
  *     frozen       a table refuses keys past its capacity       0
  *     partitions   the kind is fingerprint, exact or window     24 for each: lines, entries, coverage
  *     split        a partition of a growing table was split     32: a bit for each first partition
+ *     tables       a cuckoo filter that grows                   16 for each: buckets, entries
  *     window       the kind is window                           40, and 8 for each kept step of each table
  *
  * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so
@@ -88,7 +89,7 @@
 #include "hash/hasher.h"
 
 typedef struct layout {
-    uint64_t header_size, body_offset, body_size, extent_bytes, partitions, split;
+    uint64_t header_size, body_offset, body_size, extent_bytes, partitions, split, tables;
     uint64_t blocks;
 } layout;
 
@@ -146,6 +147,7 @@ static layout layout_of(const tamis_filter *filter) {
         l.extent_bytes += extent.size;
         l.partitions += is_table(filter);
         l.split += extent.split;
+        l.tables += extent.buckets > 0;
     }
     for (size_t i = 0; i < metadata->label_count; i++)
         l.header_size += section_size(label_bytes(&metadata->labels[i]));
@@ -159,6 +161,8 @@ static layout layout_of(const tamis_filter *filter) {
         l.header_size += section_size(24 * l.partitions);
     if (l.split)
         l.header_size += section_size(NATIVE_SPLIT_BYTES);
+    if (l.tables)
+        l.header_size += section_size(NATIVE_TABLE_BYTES * l.tables);
     if (is_window(filter))
         l.header_size += section_size(NATIVE_WINDOW_COUNTS + l.partitions * window_counts_bytes(filter));
     if (get_union_counts(filter, &added, &mistaken))
@@ -272,6 +276,11 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     }
     if (l->split)
         put_split(filter, put_section(&offset, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
+    row = l->tables ? put_section(&offset, NATIVE_SECTION_TABLES, NATIVE_TABLE_BYTES * l->tables) : NULL;
+    for (size_t i = 0; row && filter->ops->body_extent(filter, i, &extent); i++, row += NATIVE_TABLE_BYTES) {
+        tamis__store64le(row, extent.buckets);
+        tamis__store64le(row + 8, extent.entries);
+    }
     if (is_window(filter))
         put_window(filter, l, &offset);
 }

@@ -71,6 +71,10 @@ bool tamis__kind_grows(tamis_kind kind) {
     return !tamis_kind_is_bloom(kind) && kind != TAMIS_KIND_CUCKOO;
 }
 
+bool tamis__plan_grows(const tamis_plan *plan) {
+    return tamis__kind_grows(plan->kind) || (plan->kind == TAMIS_KIND_CUCKOO && plan->capacity == 0);
+}
+
 /* ---- the choice ---- */
 
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {

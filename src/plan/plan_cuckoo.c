@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Sizing a cuckoo filter: from n keys and rate p to the bits of a slot and the number of buckets.
+ * Sizing a cuckoo filter: from n keys and rate p to the bits of a slot and the number of buckets. Without n, a
+ * filter that grows: only the bits of a slot, and the first table.
  *
  *     bucket   | slot 0 | slot 1 | slot 2 | slot 3 |     f bits each, one bucket after the other without gaps
  *
@@ -29,6 +30,22 @@
  *
  * Why at least 8 bits: each bucket must lead to many others, or entries have nowhere to move. And no program
  * wants a rate of 3 %.
+ *
+ * A filter that grows has up to 32 tables, and a lookup asks all of them. The slots of all tables have the
+ * same width: the narrowest one with which 32 full tables keep the rate. So the promise holds for the sum at
+ * any number of keys. That takes 5 bits a slot more than one table with the rate p.
+ *
+ *     table            0       1       2       3      ...    28
+ *     buckets          2^10    2^11    2^12    2^13   ...    2^38
+ *     keys until then  3.8e3   1.1e4   2.7e4   5.8e4  ...    2^40 and more
+ *
+ * Each table has twice the buckets of the one before it, or more with a size hint. So all tables together are
+ * full to 48 % after a growth, 68 % on average, and 95 % before the next one. A rate of 1e-4 takes 22 bits a
+ * slot and 33 bits a key on average. A growing table of fingerprints takes 40.
+ *
+ * Why not narrower slots at first, and a bit more in each further table: table i would need i + 1 more bits.
+ * From 32 tables on that is as much again, and from the 5th table on, of 58,000 keys, it is more than 5. And
+ * equal widths are what keeps removals safe (filter/table/cuckoo.c).
  */
 #include <math.h>
 
@@ -63,21 +80,70 @@ static double lines_of_bucket(uint32_t slot_bits) {
     return 1 + (double)(bits - step) / (8 * TAMIS__LINE);
 }
 
+static tamis_status fail_rate(const tamis_plan *plan, double min, tamis_error *err) {
+    char rate[TAMIS__PLAN_NUMBER], lowest[TAMIS__PLAN_NUMBER];
+    return tamis__fail(
+        err, TAMIS_E_RANGE, 0,
+        "false-positive rate %s: below %s, the lowest of kind cuckoo%s; choose that or more, or "
+        "kind exact",
+        tamis__plan_number(rate, plan->fpr), tamis__plan_number(lowest, min),
+        plan->capacity ? "" : " that grows");
+}
+
+/* ---- filters that grow ---- */
+
+/* The inverse of the number of buckets: with r = sqrt(n), r^2 + r = 3.8 (buckets - 2). */
+uint64_t tamis__cuckoo_capacity(uint64_t buckets) {
+    const double root = (sqrt(1 + 4 * TAMIS__CUCKOO_SLOTS * LOAD * ((double)buckets - 2)) - 1) / 2;
+    return (uint64_t)(root * root);
+}
+
+/* The rate of so many full tables of many keys. */
+static double rate_of_tables(double tables, uint32_t slot_bits) {
+    return tamis__cuckoo_fpr(TAMIS__CUCKOO_SLOTS * LOAD * tables, 1, slot_bits);
+}
+
+/* The number of tables of a filter with so many keys, the last one as the part of it that is used. */
+static double tables_for(double keys) {
+    double tables = 0, buckets = TAMIS__CUCKOO_FIRST_BUCKETS;
+    while (keys > 0) {
+        const double capacity = (double)tamis__cuckoo_capacity((uint64_t)buckets);
+        tables += fmin(1, keys / capacity);
+        keys -= capacity;
+        buckets *= 2;
+    }
+    return tables;
+}
+
+static tamis_status plan_growing(tamis_plan *plan, tamis_error *err) {
+    const double tables = tables_for(ldexp(1, TAMIS__FINGERPRINT_GROWN_LOG2));
+    uint32_t bits = TAMIS__CUCKOO_BITS_MIN;
+    while (bits <= TAMIS__CUCKOO_BITS_MAX && rate_of_tables(TAMIS__CUCKOO_TABLES_MAX, bits) > plan->fpr)
+        bits++;
+    if (bits > TAMIS__CUCKOO_BITS_MAX)
+        return fail_rate(plan, rate_of_tables(TAMIS__CUCKOO_TABLES_MAX, TAMIS__CUCKOO_BITS_MAX), err);
+    plan->slot_bits = bits;
+    plan->memory = TAMIS__CUCKOO_TABLES_MAX * TAMIS__CUCKOO_TABLE_BYTES +
+                   tamis__cuckoo_bytes(TAMIS__CUCKOO_FIRST_BUCKETS * TAMIS__CUCKOO_SLOTS * (uint64_t)bits);
+    plan->bits_per_key = bits / LOAD / log(2); /* the average of 1 to 2 times bits / LOAD */
+    plan->fpr_predicted = rate_of_tables(tables, bits);
+    plan->lines_touched = 2 * lines_of_bucket(bits) * ceil(tables);
+    return TAMIS_OK;
+}
+
+/* ---- filters for a number of keys ---- */
+
 tamis_status tamis__plan_cuckoo(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    if (options->expect == 0)
+        return plan_growing(plan, err);
     const double n = (double)options->expect;
     double pairs = ceil(n / (2 * TAMIS__CUCKOO_SLOTS * LOAD) * (1 + 1 / sqrt(n)));
     pairs = n <= 2 * TAMIS__CUCKOO_SLOTS ? 1 : pairs + 1;
     uint32_t bits = TAMIS__CUCKOO_BITS_MIN;
     while (bits <= TAMIS__CUCKOO_BITS_MAX && tamis__cuckoo_fpr(n, 2 * pairs, bits) > options->fpr)
         bits++;
-    if (bits > TAMIS__CUCKOO_BITS_MAX) {
-        char rate[TAMIS__PLAN_NUMBER], min[TAMIS__PLAN_NUMBER];
-        return tamis__fail(
-            err, TAMIS_E_RANGE, 0,
-            "false-positive rate %s: below %s, the lowest of kind cuckoo; choose that or more, or kind exact",
-            tamis__plan_number(rate, options->fpr),
-            tamis__plan_number(min, tamis__cuckoo_fpr(n, 2 * pairs, TAMIS__CUCKOO_BITS_MAX)));
-    }
+    if (bits > TAMIS__CUCKOO_BITS_MAX)
+        return fail_rate(plan, tamis__cuckoo_fpr(n, 2 * pairs, TAMIS__CUCKOO_BITS_MAX), err);
     plan->slot_bits = bits;
     plan->bits = 2 * (uint64_t)pairs * TAMIS__CUCKOO_SLOTS * bits;
     plan->memory = tamis__cuckoo_bytes(plan->bits);
@@ -92,6 +158,8 @@ const char *tamis__plan_check_cuckoo(const tamis_plan *plan, uint64_t *value) {
     *value = plan->slot_bits;
     if (plan->slot_bits < TAMIS__CUCKOO_BITS_MIN || plan->slot_bits > TAMIS__CUCKOO_BITS_MAX)
         return "slot_bits";
+    if (plan->capacity == 0 && plan->bits == 0) /* it grows */
+        return NULL;
     *value = plan->bits;
     if (plan->bits == 0 || plan->bits % unit != 0 || plan->bits > TAMIS_BITS_MAX)
         return "bits";

@@ -99,6 +99,8 @@ tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tami
 bool tamis__scheme_has_own_sizes(tamis_scheme scheme);
 /* True if filters of this kind grow beyond their number of keys: tables of fingerprints and windows. */
 bool tamis__kind_grows(tamis_kind kind);
+/* True if a filter with this plan grows: the same, and cuckoo filters without a number of keys. */
+bool tamis__plan_grows(const tamis_plan *plan);
 /* Returns the largest number of bits that a classic filter of this scheme can use. */
 uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
 /* Returns the lowest rate that can be requested for this kind, scheme and number of keys. */
@@ -164,16 +166,21 @@ tamis_status tamis__plan_check_window(const tamis_plan *plan, tamis_error *err);
 /* ---- cuckoo filters, plan_cuckoo.c ---- */
 
 enum {
-    TAMIS__CUCKOO_SLOTS = 4,     /* slots of a bucket */
-    TAMIS__CUCKOO_BITS_MIN = 8,  /* bits of a slot */
-    TAMIS__CUCKOO_BITS_MAX = 57, /* a slot that begins at any bit lies within 8 bytes */
-    TAMIS__CUCKOO_SPARE = 8      /* bytes after the last slot at least: slots are read as 8 bytes */
+    TAMIS__CUCKOO_SLOTS = 4,            /* slots of a bucket */
+    TAMIS__CUCKOO_BITS_MIN = 8,         /* bits of a slot */
+    TAMIS__CUCKOO_BITS_MAX = 57,        /* a slot that begins at any bit lies within 8 bytes */
+    TAMIS__CUCKOO_SPARE = 8,            /* bytes after the last slot at least: slots are read as 8 bytes */
+    TAMIS__CUCKOO_TABLES_MAX = 32,      /* growing: max. tables, for which the rate is planned */
+    TAMIS__CUCKOO_FIRST_BUCKETS = 1024, /* growing: buckets of the first table */
+    TAMIS__CUCKOO_TABLE_BYTES = 96      /* growing: bytes of a table besides its slots */
 };
 
 /* Returns the number of buckets. */
 uint64_t tamis__cuckoo_buckets(const tamis_plan *plan);
 /* Returns the memory for so many bits of slots: a multiple of 64 bytes. */
 uint64_t tamis__cuckoo_bytes(uint64_t bits);
+/* Returns the keys that a table of so many buckets takes, 0 if they are too few to promise any. */
+uint64_t tamis__cuckoo_capacity(uint64_t buckets);
 /* Returns the rate of a table with so many entries. */
 double tamis__cuckoo_fpr(double entries, double buckets, uint32_t slot_bits);
 /* Returns the rate of a full table of many keys, with slots of so many bits. */

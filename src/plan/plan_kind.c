@@ -11,7 +11,7 @@
  *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
  *     exact          the same with slots of 120 bits          the same
  *     window         64-byte lines, see plan_window.c         lines
- *     cuckoo         buckets of 4 slots, see plan_cuckoo.c    pairs of buckets
+ *     cuckoo         buckets of 4 slots, see plan_cuckoo.c    pairs of buckets; growing: powers of two
  *
  * Classic under a scheme of another program has exactly the m and k of that program. Otherwise the filter
  * could not be shared. Its predicted rate may then exceed p. Under all other schemes m is enlarged until the
@@ -207,13 +207,10 @@ static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kin
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: has no probes; leave them out, or use kind classic or blocked",
                            tamis_kind_name(kind));
-    if (!tamis__kind_grows(kind) && !options->expect)
+    if (tamis_kind_is_bloom(kind) && !options->expect)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: cannot grow, and the number of keys (expect) was not given; give it%s",
-                           tamis_kind_name(kind),
-                           kind == TAMIS_KIND_CUCKOO ? ", or use kind exact, which can remove keys too"
-                           : can_be_table            ? ", or use kind fingerprint"
-                                                     : "");
+                           tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
     if (options->window && kind != TAMIS_KIND_WINDOW)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: its keys do not expire; leave the window out, or use kind window",

@@ -92,6 +92,48 @@ static void a_cuckoo_filter_without_memory(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
+/* Growth asks for one table. Refused, the filter has lost nothing, and the same add works later. */
+static void a_growing_cuckoo_filter_without_memory(void **state) {
+    (void)state;
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    filter_case c = cuckoo;
+    c.grows = true;
+    create_without_memory(&c, false);
+    tamis_plan plan = case_plan(&c, 0, 0);
+    tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
+    tamis_answer answer;
+    uint64_t refused = 0;
+    for (uint64_t key = 0; key < 30000; key++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        memory.fail_at = memory.requests + 1;
+        const tamis_status status = tamis_filter_add(filter, &key, sizeof key, NULL, &err);
+        if (status == TAMIS_OK)
+            continue;
+        check_nomem(status, &err);
+        refused++;
+        for (uint64_t before = 0; before < key; before += 7) {
+            assert_int_equal(tamis_filter_contains(filter, &before, sizeof before, &answer, NULL), TAMIS_OK);
+            assert_int_equal(answer, TAMIS_PRESENT);
+        }
+        memory.fail_at = 0;
+        assert_int_equal(tamis_filter_add(filter, &key, sizeof key, NULL, NULL), TAMIS_OK);
+    }
+    assert_int_equal(refused, 3);
+    assert_int_equal(filter_info(filter).subfilters, 4);
+    for (uint64_t n = 1; !copy; n++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        memory.fail_at = memory.requests + n;
+        if (tamis_filter_copy(&copy, filter, &err) != TAMIS_OK)
+            check_nomem(err.status, &err);
+    }
+    assert_true(tamis_filter_is_equal(copy, filter));
+    assert_int_equal(filter_info(copy).memory, filter_info(filter).memory);
+    tamis_filter_free(copy);
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 static void a_hasher_without_memory(void **state) {
     (void)state;
     fault_memory memory = {.fail_at = 1};
@@ -370,10 +412,15 @@ static void calls_that_need_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_without_memory),     cmocka_unit_test(a_cuckoo_filter_without_memory),
-        cmocka_unit_test(a_hasher_without_memory),     cmocka_unit_test(a_copy_without_memory),
-        cmocka_unit_test(every_growth_without_memory), cmocka_unit_test(memory_that_stays_short),
-        cmocka_unit_test(every_map_that_fails),        cmocka_unit_test(creation_when_map_fails),
+        cmocka_unit_test(creation_without_memory),
+        cmocka_unit_test(a_cuckoo_filter_without_memory),
+        cmocka_unit_test(a_growing_cuckoo_filter_without_memory),
+        cmocka_unit_test(a_hasher_without_memory),
+        cmocka_unit_test(a_copy_without_memory),
+        cmocka_unit_test(every_growth_without_memory),
+        cmocka_unit_test(memory_that_stays_short),
+        cmocka_unit_test(every_map_that_fails),
+        cmocka_unit_test(creation_when_map_fails),
         cmocka_unit_test(calls_that_need_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkd
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
 GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
 LABEL, UNION, DATA, KEYS, FROZEN, PARTITIONS, SPLIT, WINDOW = 1, 2, 3, 4, 5, 0x80000001, 0x80000002, 0x80000003
+TABLES = 0x80000004
 MIX = 0xFF51AFD7ED558CCD
 DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
@@ -134,6 +135,8 @@ def check_plan(h):
 def check_cuckoo(h):
     f, bits = h["slot_bits"], h["bits"]
     insist(8 <= f <= 57, f"slot_bits {f}")
+    if h["capacity"] == bits == 0:
+        return
     insist(bits > 0 and bits % (8 * f) == 0, f"bits {bits} with slot_bits {f}")
     insist(1 <= h["capacity"] <= bits // f and h["added"] <= h["capacity"], f"added {h['added']}, capacity {h['capacity']}")
     insist(h["body_size"] == ((bits + 7) // 8 + 8 + 63) // 64 * 64, f"bits {bits} in {h['body_size']} bytes")
@@ -173,6 +176,10 @@ def read_sections(data, h):
             insist(size == 32 and h["split"] is None and h["kind"] in (3, 4) and not h["capacity"],
                    f"split of {size} bytes, twice, or of no table that grows")
             h["split"] = content
+        elif kind == TABLES:
+            insist(h["kind"] == 7 and h["capacity"] == 0 and not h["table"], "tables twice, or of no cuckoo filter that grows")
+            insist(size % 16 == 0 and 1 <= size // 16 <= 32, f"tables of {size} bytes")
+            h["table"] = list(struct.iter_unpack("<QQ", content))
         elif kind == WINDOW:
             insist(h["kind"] == 5 and size >= 40 and size % 8 == 0 and not h["window"],
                    f"window of {size} bytes, twice, or of another kind")
@@ -182,6 +189,9 @@ def read_sections(data, h):
     if h["kind"] in (3, 4, 5):
         insist(h["table"], "no partitions")
         check_window(h) if h["kind"] == 5 else check_table(h)
+    if h["kind"] == 7 and not h["capacity"]:
+        insist(h["table"], "no tables")
+        check_cuckoo_tables(h)
 
 
 def read_window(content):
@@ -332,20 +342,47 @@ def slot_of_cuckoo(body, f, i):
     return int.from_bytes(body[first : last + 1], "little") >> f * i % 8 & (1 << f) - 1
 
 
+def cuckoo_bytes(h, buckets):
+    return ((4 * h["slot_bits"] * buckets + 7) // 8 + 8 + 63) // 64 * 64
+
+
+def check_cuckoo_tables(h):
+    older = 2
+    for buckets, entries in h["table"]:
+        insist(buckets > 0 and buckets % older == 0, f"a table of {buckets} buckets after one of {older}")
+        insist(entries <= 4 * buckets, f"{entries} entries in {buckets} buckets")
+        older = buckets
+    insist(sum(cuckoo_bytes(h, buckets) for buckets, _ in h["table"]) == h["body_size"], "tables and body_size differ")
+    insist(sum(entries for _, entries in h["table"]) == h["added"], "entries of the tables and added differ")
+
+
+def cuckoo_parts(h, body):
+    """The tables: buckets, entries, bytes."""
+    offset = 0
+    for buckets, entries in h["table"] or [(h["bits"] // (4 * h["slot_bits"]), h["added"])]:
+        yield buckets, entries, body[offset : offset + cuckoo_bytes(h, buckets)]
+        offset += cuckoo_bytes(h, buckets)
+
+
 def cuckoo_has(h, body, x, y):
+    return any(cuckoo_table_has(h, b, part, x, y) for b, _, part in cuckoo_parts(h, body))
+
+
+def cuckoo_table_has(h, b, body, x, y):
     f = h["slot_bits"]
-    b = h["bits"] // (4 * f)
     F = 1 + mulhi(x, 2**f - 1)
-    first = mulhi(y, b)
+    first = 2 * mulhi(y, b // 2) if h["table"] else mulhi(y, b)
     s = 2 * mulhi(fmix(F * 0x9E3779B97F4A7C15 & U64), b // 2) + 1
     return any(slot_of_cuckoo(body, f, 4 * bucket + i) == F for bucket in (first, (s - first) % b) for i in range(4))
 
 
 def verify_cuckoo(h, body):
-    f, bits = h["slot_bits"], h["bits"]
-    entries = sum(slot_of_cuckoo(body, f, i) != 0 for i in range(bits // f))
-    insist(entries == h["added"], f"{entries} entries, and added is {h['added']}")
-    insist(int.from_bytes(body[bits // 8 :], "little") >> bits % 8 == 0, "a bit behind the slots is not zero")
+    f = h["slot_bits"]
+    for buckets, stated, part in cuckoo_parts(h, body):
+        bits = 4 * f * buckets
+        entries = sum(slot_of_cuckoo(part, f, i) != 0 for i in range(bits // f))
+        insist(entries == stated, f"{entries} entries, and the file says {stated}")
+        insist(int.from_bytes(part[bits // 8 :], "little") >> bits % 8 == 0, "a bit behind the slots is not zero")
 
 
 class Line:

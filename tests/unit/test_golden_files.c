@@ -99,7 +99,8 @@ static void check_growth(tamis_filter *filter, const char *name) {
     const uint64_t capacity = plan->capacity;
     char path[512];
     tamis_status status = TAMIS_OK;
-    assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW), table && !frozen);
+    assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW),
+                     (table || strstr(name, "cuckoo-growing")) && !frozen);
     if (!table || capacity == 0 || plan->kind == TAMIS_KIND_WINDOW)
         return;
     for (uint64_t i = 0; i <= capacity && status == TAMIS_OK; i++)
@@ -144,7 +145,7 @@ static void check_good(const char *name) {
 
 static void good_files_give_the_same_answers(void **state) {
     (void)state;
-    assert_int_equal(for_each("good", check_good), 28);
+    assert_int_equal(for_each("good", check_good), 29);
 }
 
 /* ---- bad files ---- */

@@ -89,7 +89,8 @@ static const struct {
     .times.refresh = {"refresh", NULL, CLI_BOOLEAN | CLI_NULL,
                       "true: the window of a key begins again each time it comes."},
     .subfilters = {"subfilters", "sub-filters", CLI_INTEGER | CLI_NULL,
-                   "Sub-filters of a filter of RedisBloom; null = another filter, as in the next one."},
+                   "Sub-filters of a filter of RedisBloom, or of kind cuckoo if it grows; null = another "
+                   "filter, as in the next one."},
     .expansion = {"expansion", NULL, CLI_INTEGER | CLI_NULL,
                   "Size of its next sub-filter over that of the newest; 0 = there will be none."},
     .whole = {"whole", NULL, CLI_BOOLEAN,
@@ -216,14 +217,14 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, fields.user_data.label, "%zu bytes", metadata->data_size);
 }
 
-/* The sub-filters of a filter of RedisBloom. */
+/* The sub-filters of a filter of RedisBloom, or of a cuckoo filter of ours that grows. */
 typedef struct chain {
     uint64_t count;
     uint32_t expansion;   /* 0: there will be no further one */
-    uint32_t bucket_size; /* of a cuckoo filter; 0: not one */
+    uint32_t bucket_size; /* of a cuckoo filter of RedisBloom; 0: not one */
 } chain;
 
-/* Finds the sub-filters. False: the filter is not one of RedisBloom. */
+/* Finds the sub-filters. False: the filter has none. */
 static bool find_chain(const info_report *report, chain *found) {
     tamis_redisbloom_info bloom = TAMIS_REDISBLOOM_INFO_INIT;
     tamis_redisbloom_cuckoo_info cuckoo = TAMIS_REDISBLOOM_CUCKOO_INFO_INIT;
@@ -235,6 +236,8 @@ static bool find_chain(const info_report *report, chain *found) {
     } else if (tamis_redisbloom_cuckoo_of(report->filter)) {
         tamis_redisbloom_cuckoo_info_get(tamis_redisbloom_cuckoo_of(report->filter), &cuckoo, NULL);
         *found = (chain){cuckoo.tables, cuckoo.expansion, cuckoo.bucket_size};
+    } else if (report->info.subfilters > 0) {
+        *found = (chain){.count = report->info.subfilters, .expansion = 2};
     }
     return found->count > 0;
 }

@@ -61,6 +61,8 @@ static const cli_conflict conflicts[] = {
     {.why = NULL},
 };
 
+enum { KEYS_AT_ONCE = 256 };
+
 typedef struct remove_run {
     const char *path;
     const char *secret_file; /* NULL: none */
@@ -114,22 +116,40 @@ static tamis_status open_locked(remove_run *run, const cli_args *args, tamis_err
     return status;
 }
 
-/* True if the copies of a key are kept for ever: so many are not there after a removal of one. */
-static bool is_kept(const tamis_filter *filter, uint32_t max, const tamis_key *key) {
-    uint64_t copies;
+static uint64_t count_copies(const tamis_filter *filter, const tamis_key *key) {
+    uint64_t copies = 0;
 
-    return max > 0 && tamis_filter_count_key(filter, key->data, key->size, &copies, NULL) == TAMIS_OK &&
-           copies >= max;
+    (void)tamis_filter_count_key(filter, key->data, key->size, &copies, NULL);
+    return copies;
 }
 
-/* Removes keys. Keys whose copies are kept are answered TAMIS_UNKNOWN, which the summary counts as kept. */
-static tamis_status remove_batch(void *filter, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
-    const uint32_t max = tamis_kind_copies_max(tamis_filter_plan(filter)->kind);
-    const tamis_status status = tamis_filter_remove_many(filter, b->keys, b->count, b->answers, done, err);
+/* Removes some keys. Keys whose copies are kept for ever are answered TAMIS_UNKNOWN: after the removal there
+ * are as many as before. */
+static tamis_status remove_some(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
+    uint64_t before[KEYS_AT_ONCE];
+    const bool counts = tamis_filter_can(filter, TAMIS_CAN_COUNT);
 
-    for (size_t i = 0; i < *done; i++)
-        if (b->answers[i] == TAMIS_PRESENT && is_kept(filter, max, &b->keys[i]))
-            b->answers[i] = TAMIS_UNKNOWN;
+    for (size_t i = 0; counts && i < count; i++)
+        before[i] = count_copies(filter, &keys[i]);
+    const tamis_status status = tamis_filter_remove_many(filter, keys, count, answers, done, err);
+    for (size_t i = 0; counts && i < *done; i++)
+        if (answers[i] == TAMIS_PRESENT && count_copies(filter, &keys[i]) == before[i])
+            answers[i] = TAMIS_UNKNOWN;
+    return status;
+}
+
+/* Removes keys. The summary counts those that are answered TAMIS_UNKNOWN as kept. */
+static tamis_status remove_batch(void *filter, const tamis_stream_batch *b, size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    for (*done = 0; *done < b->count && status == TAMIS_OK;) {
+        const size_t left = b->count - *done, count = left < KEYS_AT_ONCE ? left : KEYS_AT_ONCE;
+        size_t removed = 0;
+
+        status = remove_some(filter, b->keys + *done, count, b->answers + *done, &removed, err);
+        *done += removed;
+    }
     return status;
 }
 

@@ -206,9 +206,9 @@ enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
         .choices = cli_build_kinds,                                                                          \
         .help = "Kind of filter: auto, classic, blocked, fingerprint, exact, counting or cuckoo; see "       \
                 "tamis plan.",                                                                               \
-        .more = "Kinds counting and cuckoo are for records that go again: see tamis-remove(1). They never "  \
-                "grow, and they count each time that a record is added, counting up to 15 times and cuckoo " \
-                "up to 4. auto never chooses them."                                                          \
+        .more = "Kinds counting and cuckoo are for records that go again: see tamis-remove(1). They count "  \
+                "each time that a record is added, counting up to 15 times and cuckoo up to 4. Counting "    \
+                "never grows; cuckoo does if --expect is not given. auto never chooses them."                \
     }
 #define CLI_ROW_EXACT                                                                                        \
     {                                                                                                        \

@@ -126,6 +126,10 @@ bool cli_filter_prefer_growth(cli_filter_spec *spec) {
     return spec->frozen || spec->server || tamis_plan_options_prefer_growth(&spec->plan_options);
 }
 
+bool cli_filter_grows_by_parts(const cli_filter_spec *spec) {
+    return spec->plan_options.kind == TAMIS_KIND_CUCKOO && spec->plan_options.expect == 0 && !spec->frozen;
+}
+
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
     const uint64_t given = spec->plan_options.expect;
     /* distinct records of less than 3 bytes; any other takes 4 bytes or more with its terminator */
@@ -220,6 +224,8 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
             "%.200s: full at record %s: made for %s with --frozen; build it again without --frozen, "
             "or with --expect N",
             path, number, cli_text_records(size, sizeof size, info.capacity));
+    if (info.full == TAMIS_FULL_CAPACITY && info.kind == TAMIS_KIND_CUCKOO)
+        remedy = "build it again with a larger --expect, or without --expect and --frozen, and it grows";
     if (info.full == TAMIS_FULL_CAPACITY)
         return cli_fail(err, "%.200s: full at record %s: made for %s%s; %s", path, number,
                         metadata.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
@@ -227,7 +233,8 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
     if (info.full == TAMIS_FULL_MEMORY)
         return cli_fail(err, "%.200s: full at record %s: it would grow beyond its %s; %s", path, number,
                         cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
-    cli_remedy(err, remedy);
+    if (info.full != TAMIS_FULL_CROWDED || info.subfilters == 0) /* a larger one would be as crowded */
+        cli_remedy(err, remedy);
     return err->status;
 }
 

@@ -55,8 +55,11 @@ bool tamis__fingerprint_body_extent(const tamis_filter *filter, size_t i, tamis_
         const partition_group *group = &t->groups[n];
         if (i < partition_count(group)) {
             const partition *in = &group->first[i];
-            *extent = (tamis__body_extent){in->lines, in->count * LINE_BYTES, in->used, in->covered,
-                                           t->grows_by_partition && group->bits > 0};
+            *extent = (tamis__body_extent){.bytes = in->lines,
+                                           .size = in->count * LINE_BYTES,
+                                           .entries = in->used,
+                                           .covered = in->covered,
+                                           .split = t->grows_by_partition && group->bits > 0};
             return true;
         }
         i -= partition_count(group);

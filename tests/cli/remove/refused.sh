@@ -16,7 +16,7 @@ try tamis remove c.tamis c.tamis
 echo 101 | try tamis add c.tamis
 try tamis merge -o m.tamis c.tamis before
 cmp c.tamis before
-seq 70000 | try tamis build -o d.tamis --kind cuckoo
+seq 70000 | try tamis build -o d.tamis --kind cuckoo --frozen
 try tamis build -o d.tamis --kind cuckoo --expect 50 in
 try tamis build -o d.tamis --kind cuckoo --fpr 1e-20 in
 try tamis build -o d.bloom --kind cuckoo --format dcso in

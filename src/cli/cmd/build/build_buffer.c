@@ -37,7 +37,7 @@ static bool grows(const cli_filter_spec *filter) {
     const tamis_plan_options *plan_options = &filter->plan_options;
 
     return !filter->frozen && !tamis_kind_is_bloom(plan_options->kind) &&
-           plan_options->kind != TAMIS_KIND_CUCKOO && tamis_scheme_digest_bits(plan_options->scheme) >= 128;
+           tamis_scheme_digest_bits(plan_options->scheme) >= 128;
 }
 
 static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {
@@ -102,7 +102,7 @@ static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *se
         refuse("", spec->frozen, err);
         return err->status;
     }
-    single.plan_options.expect = 1;
+    single.plan_options.expect = cli_filter_grows_by_parts(spec) ? 0 : 1;
     if (cli_filter_create(&filter, &single, secret, err) != TAMIS_OK)
         return err->status;
     *counts = tamis_filter_can(filter, TAMIS_CAN_COUNT);

@@ -61,8 +61,9 @@ const cli_option build_options[] = {
      .name = "frozen",
      .type = CLI_FLAG,
      .help = "Make the filter as small as its records allow; it never grows later.",
-     .more = "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A frozen one "
-             "refuses more records than it was made for. With --expect N it is made for N records, even "
+     .more = "A filter of kind fingerprint or exact, or of kind cuckoo without --expect, grows when add, "
+             "merge or dedup need it. A frozen one refuses more records than it was made for. With --expect "
+             "N it is made for N records, even "
              "if there are fewer. Without --expect, kind blocked may be chosen too, if it is as small."},
     CLI_ROW_FILES_FROM,
     CLI_ROWS_RECORDS("key", "Keys"),

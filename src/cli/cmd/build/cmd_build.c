@@ -69,7 +69,7 @@ typedef struct build_run {
     bool is_read_twice; /* the inputs are read twice and must not change meanwhile */
     bool is_fixed;      /* --memory is too small for a growing table */
     int stop_fd;
-    uint64_t expected;    /* number given with --expect; 0: none */
+    uint64_t expected;    /* size hint of a filter that grows: --expect or the counted keys; 0: none */
     off_t start;          /* initial offset of standard input; -1: it is not a file */
     build_buffer *buffer; /* buffered hashes; NULL: the filter is filled from the input */
     tamis_filter *filter;
@@ -100,6 +100,14 @@ static tamis_status count_batch(void *sketch, const tamis_stream_batch *batch, s
     return TAMIS_OK;
 }
 
+/* Plans for the keys that were counted. A cuckoo filter grows without --expect: the number is its size hint. */
+static void set_counted(build_run *run, uint64_t keys) {
+    if (cli_filter_grows_by_parts(&run->config.filter))
+        run->expected = keys;
+    else
+        run->config.filter.plan_options.expect = keys;
+}
+
 /* Reads the inputs to count their keys, and sets the expected number. With a secret the hashes are keyed,
  * so that nobody can choose keys that spoil the estimate. */
 static tamis_status count_keys(build_run *run, tamis_error *err) {
@@ -120,7 +128,7 @@ static tamis_status count_keys(build_run *run, tamis_error *err) {
     service.query = count_batch;
     status = read_all(run, &service, err);
     if (status == TAMIS_OK)
-        run->config.filter.plan_options.expect = tamis_cardinality_upper_bound(sketch);
+        set_counted(run, tamis_cardinality_upper_bound(sketch));
     tamis_cardinality_free(sketch);
     return status;
 }
@@ -134,7 +142,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
     run->filter = NULL;
     if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != TAMIS_OK)
         return err->status;
-    if (run->config.filter.plan_options.expect == 0) /* growing table: --expect is a size hint */
+    if (run->config.filter.plan_options.expect == 0)
         tamis_filter_expect(run->filter, run->expected);
     return TAMIS_OK;
 }
@@ -187,7 +195,8 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
             status = begin_resize(run, err);
         if (status == TAMIS_OK)
             status = fill_filter(run, err);
-        if (status != TAMIS_E_FULL || plan_options->expect > TAMIS_EXPECT_MAX / 2 ||
+        if (status != TAMIS_E_FULL || cli_filter_grows_by_parts(&run->config.filter) ||
+            plan_options->expect > TAMIS_EXPECT_MAX / 2 ||
             tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || !is_too_small(&info))
             return status;
         if (counted)
@@ -214,7 +223,7 @@ static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     run->filter = build_buffer_detach_filter(run->buffer);
     if (status != TAMIS_OK || run->filter)
         return status;
-    spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* 0 would mean unknown */
+    set_counted(run, build_buffer_count(run->buffer) + 1); /* 0 would mean unknown */
     run->is_fixed = !cli_filter_prefer_growth(spec);
     return create_and_fill(run, true, err);
 }
