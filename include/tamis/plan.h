@@ -137,6 +137,10 @@ typedef struct tamis_plan {
  * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  *
+ * Kind cuckoo with scheme redisbloom is RedisBloom's own cuckoo filter, as CF.RESERVE makes it by default (see
+ * tamis/compat/redisbloom_cuckoo.h). It grows, and has no promised rate: leave fpr and memory out. Its handle
+ * takes keys and no hashes, and is saved in TAMIS_FORMAT_REDISBLOOM.
+ *
  * *plan is unchanged on failure. Any thread may call it. Cost: arithmetic only, 0.2 to 50 microseconds (./dev
  * bench growth).
  */

@@ -83,6 +83,7 @@
 #include "base/isa.h"
 #include "base/versioned.h"
 #include "filter/block_verifier.h"
+#include "filter/compat/redisbloom_filter.h"
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/parts.h"
@@ -202,6 +203,8 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (status != TAMIS_OK)
         return status;
     plan.reason[sizeof plan.reason - 1] = 0;
+    if (tamis__is_redisbloom_cuckoo(plan.kind, plan.scheme))
+        return tamis__redisbloom_filter_make(filter, &plan, &options, err);
     const struct tamis__filter_ops *ops = ops_of(plan.kind);
     if (!ops)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
@@ -414,17 +417,18 @@ uint32_t tamis_kind_copies_max(tamis_kind kind) {
 }
 
 static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
+    const bool is_made = tamis__filter_is_foreign_made(filter);
     switch (ability) {
     case TAMIS_CAN_UNION:
         return filter->ops && filter->ops->union_into != NULL;
     case TAMIS_CAN_REMOVE:
-        return tamis__filter_can_remove(filter);
+        return is_made || tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
-        return filter->ops && tamis__plan_grows(&filter->plan) && !filter->frozen;
+        return is_made || (filter->ops && tamis__plan_grows(&filter->plan) && !filter->frozen);
     case TAMIS_CAN_COUNT:
-        return tamis__filter_can_count(filter);
+        return is_made || tamis__filter_can_count(filter);
     case TAMIS_CAN_ADD:
-        return !tamis__filter_is_read_only(filter) && !tamis__filter_is_foreign(filter);
+        return is_made || (!tamis__filter_is_read_only(filter) && !tamis__filter_is_foreign(filter));
     }
     return false;
 }

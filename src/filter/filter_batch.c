@@ -406,8 +406,10 @@ static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *b
         if (filter->concurrent) /* a copy in progress must have all keys, or none of the removed ones */
             tamis__concurrent_lock_whole(filter);
         tamis__filter_lock_content(filter);
-        status = check_can_remove(filter, err);
-        if (status == TAMIS_OK)
+        const bool is_made = tamis__filter_is_foreign_made(filter);
+        status = is_made ? filter->external->remove(filter, batch, &removed, err)
+                         : check_can_remove(filter, err);
+        if (status == TAMIS_OK && !is_made)
             status = remove_pieces(filter, batch, &removed, err);
         tamis__filter_unlock_content(filter);
         if (filter->concurrent)
@@ -479,6 +481,8 @@ tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key,
     const tamis_key view = {key, size};
     tamis_hash hash;
     uint64_t counted = 0;
+    if (tamis__filter_is_foreign_made(filter))
+        return filter->external->copies(filter, &view, copies, err);
     tamis__filter_enter(filter);
     tamis_status status = check_can_count(filter, err);
     if (status == TAMIS_OK)

@@ -230,6 +230,12 @@ typedef struct tamis__external_ops {
     /* Sets cardinality, fpr_live, ones and memory. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
+    /* Removes keys in order; answers may be NULL. NULL: the filter cannot be changed here, or only by adds. */
+    tamis_status (*remove)(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                           tamis_error *err);
+    /* Counts the copies of a key. Set if `remove` is. */
+    tamis_status (*copies)(const tamis_filter *filter, const tamis_key *key, uint64_t *copies,
+                           tamis_error *err);
     /* Releases filter->body, if it is set. */
     void (*release)(tamis_filter *filter);
     /* Words for messages, "a filter of RedisBloom"; NULL: the filter is on a server. */
@@ -298,6 +304,11 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *fil
 /* True for a filter of another program, see tamis__external_ops. */
 static inline bool tamis__filter_is_foreign(const tamis_filter *filter) {
     return filter->external && filter->external->foreign;
+}
+
+/* True for such a filter that was made here, and can be changed. */
+static inline bool tamis__filter_is_foreign_made(const tamis_filter *filter) {
+    return tamis__filter_is_foreign(filter) && filter->external->remove;
 }
 
 /* True if the filter is only read: it is in an image, or a copy of a key. */

@@ -146,7 +146,8 @@ static tamis_status check_uses(const native_header *h, tamis_error *err) {
                                "%s: %s is %" PRIu64 ", and kind %s of scheme %s has none; " NATIVE_REMEDY,
                                h->source->name, field_rows[uses[i].field].name, h->field[uses[i].field],
                                tamis_kind_name(kind), tamis_scheme_name(scheme));
-    if (kind != TAMIS_KIND_CLASSIC && tamis_scheme_digest_bits(scheme) < 128)
+    if ((kind != TAMIS_KIND_CLASSIC && tamis_scheme_digest_bits(scheme) < 128) ||
+        tamis__is_redisbloom_cuckoo(kind, scheme)) /* it has the format of RedisBloom */
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: scheme is %s, which kind %s cannot have; " NATIVE_REMEDY, h->source->name,
                            tamis_scheme_name(scheme), tamis_kind_name(kind));

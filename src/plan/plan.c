@@ -260,7 +260,7 @@ tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_options *given, 
     tamis_plan created;
     tamis_status status = tamis__plan_read_options(&options, given, plan, err);
     if (options.fpr == 0)
-        options.fpr = FPR_DEFAULT;
+        options.fpr = tamis__is_redisbloom_cuckoo(options.kind, options.scheme) ? TAMIS_FPR_MAX : FPR_DEFAULT;
     if (status == TAMIS_OK)
         status = tamis__plan_check(&options, err);
     if (status == TAMIS_OK)

@@ -47,6 +47,7 @@
  * From 32 tables on that is as much again, and from the 5th table on, of 58,000 keys, it is more than 5. And
  * equal widths are what keeps removals safe (filter/table/cuckoo.c).
  */
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/memory.h"
@@ -131,9 +132,48 @@ static tamis_status plan_growing(tamis_plan *plan, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* ---- filters of RedisBloom ---- */
+
+/* Sizes the first table of RedisBloom's own cuckoo filter, as CF.RESERVE does by default: buckets of two slots,
+ * their number a power of two. It has one byte a slot, grows, and promises no rate. */
+static tamis_status plan_redisbloom(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    enum { BUCKET_SLOTS = 2, DEFAULT_SLOTS = 1024, FINGERPRINT_BITS = 8 };
+    const uint64_t keys = options->expect ? options->expect : DEFAULT_SLOTS;
+    uint64_t buckets = 1;
+    char rate[TAMIS__PLAN_NUMBER], min[TAMIS__PLAN_NUMBER];
+    while (buckets < keys / BUCKET_SLOTS)
+        buckets *= 2;
+    if (buckets > UINT32_MAX / BUCKET_SLOTS)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "kind cuckoo of scheme redisbloom: %" PRIu64
+                           " keys need 2^32 slots or more; expect fewer, or use another scheme",
+                           keys);
+    if (options->memory)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "kind cuckoo of scheme redisbloom: grows without a memory limit; leave the limit "
+                           "out, or use another scheme");
+    plan->capacity = buckets * BUCKET_SLOTS;
+    plan->slot_bits = FINGERPRINT_BITS;
+    plan->bits = plan->capacity * FINGERPRINT_BITS;
+    plan->memory = plan->capacity;
+    plan->bits_per_key = (double)plan->bits / (double)keys;
+    plan->fpr = 1;
+    plan->fpr_predicted =
+        tamis__cuckoo_fpr(fmin((double)keys, (double)plan->capacity), (double)buckets, FINGERPRINT_BITS);
+    plan->lines_touched = 2;
+    if (options->fpr >= plan->fpr_predicted)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "false-positive rate %s: below %s, that of the fingerprints of 8 bits of scheme "
+                       "redisbloom; leave the rate out, or use another scheme",
+                       tamis__plan_number(rate, options->fpr), tamis__plan_number(min, plan->fpr_predicted));
+}
+
 /* ---- filters for a number of keys ---- */
 
 tamis_status tamis__plan_cuckoo(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    if (tamis__is_redisbloom_cuckoo(plan->kind, plan->scheme))
+        return plan_redisbloom(plan, options, err);
     if (options->expect == 0)
         return plan_growing(plan, err);
     const double n = (double)options->expect;

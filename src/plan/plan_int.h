@@ -175,6 +175,11 @@ enum {
     TAMIS__CUCKOO_TABLE_BYTES = 96      /* growing: bytes of a table besides its slots */
 };
 
+/* True if a filter of this kind and scheme has RedisBloom's own layout (filter/compat/). */
+static inline bool tamis__is_redisbloom_cuckoo(tamis_kind kind, tamis_scheme scheme) {
+    return kind == TAMIS_KIND_CUCKOO && scheme == TAMIS_SCHEME_REDISBLOOM;
+}
+
 /* Returns the number of buckets. */
 uint64_t tamis__cuckoo_buckets(const tamis_plan *plan);
 /* Returns the memory for so many bits of slots: a multiple of 64 bytes. */

@@ -103,7 +103,7 @@ static const struct {
     {"cuckoo-xxh3", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_XXH3, 0.001, 30, 30},
     {"cuckoo-sip", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_SIP, 1e-6, 9000, 9000},
     {"cuckoo-narrow", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_GUAVA64, 0.05, 20000, 20000},
-    {"cuckoo-wide", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_REDISBLOOM, 1e-16, 3000, 3000},
+    {"cuckoo-wide", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_GUAVA32, 1e-16, 3000, 3000},
     {"cuckoo-growing", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_XXH3, 0.05, 0, 9000},
     {"cuckoo-growing-sip", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_SIP, 1e-4, 0, 40000},
     {"counting-xxh3", TAMIS_KIND_COUNTING, TAMIS_SCHEME_XXH3, 0.05, 300, 300},

@@ -108,6 +108,7 @@ def check_plan(h):
     table = h["kind"] in (3, 4, 5)
     insist(h["kind"] in KINDS, f"kind {h['kind']}")
     insist(h["scheme"] in SCHEMES, f"scheme {h['scheme']}")
+    insist(h["kind"] != 7 or h["scheme"] != 7, "RedisBloom's cuckoo filter in a .tamis file")
     insist(h["kind"] == 1 or h["scheme"] not in (5, 6, 8), f"scheme {h['scheme']} of kind {h['kind']}")
     for name, used in {"seed": h["scheme"] == 1, "secret_print": h["scheme"] == 2, "bits": not table,
                        "probes": not table and not cuckoo, "slot_bits": table or cuckoo, "home_bits": table,

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <tamis/compat/redisbloom_cuckoo.h>
+#include <tamis/tamis.h>
 
 #include "support/fault.h"
 
@@ -692,6 +693,162 @@ static void reg_dragonfly_8104_only_a_header_is_loaded(void **state) {
     tamis_redisbloom_cuckoo_free(filter);
 }
 
+/* ---- the handle of all filters ---- */
+
+static tamis_filter *made_by_plan(uint64_t expect) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    options.kind = TAMIS_KIND_CUCKOO;
+    options.scheme = TAMIS_SCHEME_REDISBLOOM;
+    options.expect = expect;
+    if (tamis_plan_make(&plan, &options, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_true(plan.fpr == 1 && plan.fpr_predicted > 0 && plan.fpr_predicted < 0.016);
+    return filter;
+}
+
+static void same_slots(const tamis_redisbloom_cuckoo *a, const tamis_redisbloom_cuckoo *b) {
+    uint8_t of_a[HEADER], of_b[HEADER];
+    const void *slots_a, *slots_b;
+    size_t size_a, size_b;
+    tamis_redisbloom_cuckoo_header_write(a, of_a);
+    tamis_redisbloom_cuckoo_header_write(b, of_b);
+    assert_memory_equal(of_a, of_b, HEADER);
+    for (uint64_t position = 1, next;
+         (next = tamis_redisbloom_cuckoo_chunk(a, position, &slots_a, &size_a)) != 0; position = next) {
+        assert_int_equal(tamis_redisbloom_cuckoo_chunk(b, position, &slots_b, &size_b), next);
+        assert_int_equal(size_a, size_b);
+        assert_memory_equal(slots_a, slots_b, size_a);
+    }
+}
+
+/* A filter of kind cuckoo and scheme redisbloom has the slots of RedisBloom, also after growth, removals and
+ * compaction, and in the reply of DUMP. */
+static void a_plan_of_the_scheme_makes_redisblooms_filter(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {0, 1, 2, 3, 2000, 4097};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        tamis_redisbloom_cuckoo *other = made(sizes[n] ? (sizes[n] < 2 ? 2 : sizes[n]) : 1024, 2, 20, 1);
+        tamis_filter *filter = made_by_plan(sizes[n]), *read = NULL;
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        tamis_answer answer = TAMIS_UNKNOWN;
+        uint64_t size, copies = 0;
+        char key[TEXT];
+        for (int i = 0; i < 3000; i++) {
+            const size_t length = (size_t)snprintf(key, sizeof key, "key%d", i % 2900);
+            assert_int_equal(tamis_filter_add(filter, key, length, &answer, NULL), TAMIS_OK);
+            assert_true(i < 2900 || answer == TAMIS_PRESENT);
+            add(other, key);
+        }
+        same_slots(tamis_redisbloom_cuckoo_of(filter), other);
+        assert_int_equal(tamis_filter_count_key(filter, "key7", 4, &copies, NULL), TAMIS_OK);
+        assert_int_equal(copies, count(other, "key7"));
+        for (int i = 0; i < 1000; i++) {
+            const size_t length = (size_t)snprintf(key, sizeof key, "key%d", i);
+            assert_int_equal(tamis_filter_remove(filter, key, length, &answer, NULL), TAMIS_OK);
+            assert_int_equal(answer, removed(other, key) ? TAMIS_PRESENT : TAMIS_ABSENT);
+        }
+        same_slots(tamis_redisbloom_cuckoo_of(filter), other);
+        assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
+        assert_int_equal(info.added, info_of(other).keys);
+        assert_int_equal(info.memory, info_of(other).bytes);
+        assert_true(tamis_filter_can(filter, TAMIS_CAN_REMOVE) && tamis_filter_can(filter, TAMIS_CAN_ADD));
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_REDISBLOOM, &size, NULL), TAMIS_OK);
+        uint8_t *bytes = malloc((size_t)size);
+        assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_REDISBLOOM, bytes, size, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_decode(&read, bytes, size, NULL, NULL), TAMIS_OK);
+        same_slots(tamis_redisbloom_cuckoo_of(read), other);
+        assert_false(tamis_filter_can(read, TAMIS_CAN_REMOVE) || tamis_filter_can(read, TAMIS_CAN_ADD));
+        assert_int_equal(tamis_filter_remove(read, "key2000", 7, NULL, NULL), TAMIS_E_UNSUPPORTED);
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL),
+                         TAMIS_E_UNSUPPORTED);
+        assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_contains(filter, "key2000", 7, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_ABSENT);
+        free(bytes);
+        tamis_filter_free(read);
+        tamis_filter_free(filter);
+        tamis_redisbloom_cuckoo_free(other);
+    }
+}
+
+/* What RedisBloom's filter does not have is refused, and nothing is done. */
+static void a_plan_of_the_scheme_refuses_what_redisbloom_lacks(void **state) {
+    (void)state;
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options given = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    options.kind = TAMIS_KIND_CUCKOO;
+    options.scheme = TAMIS_SCHEME_REDISBLOOM;
+    options.fpr = 0.001;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_E_RANGE);
+    options.fpr = 0;
+    options.memory = 1 << 20;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_E_UNSUPPORTED);
+    options.memory = 0;
+    options.expect = UINT64_C(1) << 33;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_E_RANGE);
+    options.expect = 1000;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    given.seed = 1;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &given, NULL), TAMIS_E_UNSUPPORTED);
+    given.seed = 0;
+    given.concurrent = true;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &given, NULL), TAMIS_E_UNSUPPORTED);
+    plan.bits++;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_E_INVALID);
+    assert_null(filter);
+    filter = made_by_plan(1000);
+    const tamis_key key = {"a", 1};
+    tamis_hash hash;
+    size_t done = 7;
+    assert_int_equal(tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_add_hashes(filter, &hash, 1, NULL, &done, NULL), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    assert_int_equal(tamis_filter_remove_hashes(filter, &hash, 1, NULL, &done, NULL), TAMIS_E_UNSUPPORTED);
+    tamis_filter_free(filter);
+}
+
+/* Creation and growth without memory lose nothing. */
+static void a_filter_of_the_scheme_without_memory(void **state) {
+    (void)state;
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    options.kind = TAMIS_KIND_CUCKOO;
+    options.scheme = TAMIS_SCHEME_REDISBLOOM;
+    options.expect = 64;
+    assert_int_equal(tamis_plan_make(&plan, &options, NULL), TAMIS_OK);
+    for (uint64_t n = 1; n < 12; n++) {
+        fault_memory memory = {.fail_at = n};
+        const tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_filter_options given = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_filter *filter = NULL;
+        given.allocator = &allocator;
+        tamis_status status = tamis_filter_create(&filter, &plan, &given, NULL);
+        uint32_t key = 0, refused = 0;
+        for (; filter && key < 200; key++) {
+            status = tamis_filter_add(filter, &key, sizeof key, NULL, NULL);
+            if (status != TAMIS_OK) {
+                assert_int_equal(status, TAMIS_E_NOMEM);
+                assert_int_equal(tamis_filter_add(filter, &key, sizeof key, NULL, NULL), TAMIS_OK);
+                refused++;
+            }
+        }
+        assert_true(filter ? refused <= 1 : status == TAMIS_E_NOMEM);
+        for (uint32_t i = 0; i < key; i++) {
+            tamis_answer answer = TAMIS_ABSENT;
+            assert_int_equal(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL), TAMIS_OK);
+            assert_int_equal(answer, TAMIS_PRESENT);
+        }
+        tamis_filter_free(filter);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_of_redisbloom),
@@ -711,6 +868,9 @@ int main(void) {
         cmocka_unit_test(other_damaged_headers),
         cmocka_unit_test(fields_of_a_filter),
         cmocka_unit_test(reg_dragonfly_8104_only_a_header_is_loaded),
+        cmocka_unit_test(a_plan_of_the_scheme_makes_redisblooms_filter),
+        cmocka_unit_test(a_plan_of_the_scheme_refuses_what_redisbloom_lacks),
+        cmocka_unit_test(a_filter_of_the_scheme_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

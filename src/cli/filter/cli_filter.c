@@ -77,7 +77,16 @@ tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *valu
         return err->status;
     if (filter->plan_options.kind != TAMIS_KIND_EXACT)
         filter->plan_options.fpr = values[CLI_OPT_FPR].given ? values[CLI_OPT_FPR].rate : fpr;
-    return check_scheme(filter, values, err);
+    if (check_scheme(filter, values, err) != TAMIS_OK)
+        return err->status;
+    if (cli_filter_will_be_redisbloom(filter) && !values[CLI_OPT_FPR].given)
+        filter->plan_options.fpr = 0; /* RedisBloom promises none */
+    return TAMIS_OK;
+}
+
+bool cli_filter_will_be_redisbloom(const cli_filter_spec *spec) {
+    return spec->plan_options.kind == TAMIS_KIND_CUCKOO &&
+           spec->plan_options.scheme == TAMIS_SCHEME_REDISBLOOM;
 }
 
 /* True also if the file cannot be read. */
@@ -127,7 +136,8 @@ bool cli_filter_prefer_growth(cli_filter_spec *spec) {
 }
 
 bool cli_filter_grows_by_parts(const cli_filter_spec *spec) {
-    return spec->plan_options.kind == TAMIS_KIND_CUCKOO && spec->plan_options.expect == 0 && !spec->frozen;
+    return spec->plan_options.kind == TAMIS_KIND_CUCKOO && spec->plan_options.expect == 0 && !spec->frozen &&
+           !cli_filter_will_be_redisbloom(spec);
 }
 
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {

@@ -32,6 +32,9 @@ tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *valu
 /* Refuses the name "-", which means records elsewhere. Accepts NULL for no file. */
 tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
+/* True for kind cuckoo of scheme redisbloom: RedisBloom's own filter, which is kept in its own format. */
+bool cli_filter_will_be_redisbloom(const cli_filter_spec *spec);
+
 /* True for kind cuckoo without a number of keys, unless it is frozen: such a filter grows by sub-filters. */
 bool cli_filter_grows_by_parts(const cli_filter_spec *spec);
 

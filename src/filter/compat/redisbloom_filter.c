@@ -6,8 +6,12 @@
  *     tamis_filter --> external: add, contains, estimate, clear, release
  *          `--------> body: a chain (redisbloom.c), or cuckoo tables (redisbloom_cuckoo.c)
  *
- * The handle is that of an external filter (tamis__external_ops): a chain has no operations of a kind. It is
- * only looked up. Whoever adds keys uses the chain itself, or the server that has it.
+ * The handle is that of an external filter (tamis__external_ops): a chain has no operations of a kind. A filter
+ * that was read is only looked up. Whoever adds keys uses the chain itself, or the server that has it.
+ *
+ * A cuckoo filter may also be made here, by a plan of kind cuckoo and scheme redisbloom. It can be changed, and
+ * is saved in format redisbloom, for RESTORE. Whoever makes it so gets the same slots as with CF.RESERVE and
+ * CF.ADD: the same functions move its entries (redisbloom_cuckoo.c).
  *
  * Its plan says as much as a plan can:
  *
@@ -28,6 +32,7 @@
 #include "filter/compat/redisbloom_filter.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "filter/compat/redisbloom_chain.h"
@@ -132,6 +137,103 @@ static void release_body(tamis_filter *filter) {
     tamis__free(&filter->allocator, filter->body, sizeof(tamis__redisbloom_pair));
 }
 
+/* ---- cuckoo filters that are made here ---- */
+
+static void plan_cuckoo(tamis_filter *filter, const tamis_redisbloom_cuckoo *cuckoo);
+
+static tamis_status check_keys(const tamis__key_batch *batch, const char *what, tamis_error *err) {
+    return batch->keys
+               ? TAMIS_OK
+               : tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                             "%s: a filter of RedisBloom takes keys and no hashes; give the keys", what);
+}
+
+/* Brings the numbers of the handle up to date, since tables come and go. */
+static void update(tamis_filter *filter) {
+    plan_cuckoo(filter, pair_of(filter)->cuckoo);
+    filter->tally.memory = filter->plan.memory;
+    if (filter->tally.memory_peak < filter->tally.memory)
+        filter->tally.memory_peak = filter->tally.memory;
+}
+
+static tamis_status add_made(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                             tamis_error *err) {
+    tamis_redisbloom_cuckoo *cuckoo = pair_of(filter)->cuckoo;
+    tamis_answer answer = TAMIS_ABSENT;
+    *done = 0;
+    tamis_status status = check_keys(batch, "add", err);
+    while (status == TAMIS_OK && *done < batch->count) {
+        const tamis_key *key = &batch->keys[*done];
+        if (batch->answers)
+            tamis_redisbloom_cuckoo_contains_many(cuckoo, key, 1, &answer, NULL);
+        status = tamis_redisbloom_cuckoo_add(cuckoo, key->data, key->size, err);
+        if (status != TAMIS_OK)
+            break;
+        if (batch->answers)
+            batch->answers[*done] = answer;
+        ++*done;
+    }
+    if (status == TAMIS_E_FULL) {
+        filter->saturated = true;
+        filter->full = TAMIS_FULL_CROWDED;
+    }
+    update(filter);
+    return status;
+}
+
+static tamis_status remove_made(tamis_filter *filter, const tamis__key_batch *batch, size_t *done,
+                                tamis_error *err) {
+    tamis_redisbloom_cuckoo *cuckoo = pair_of(filter)->cuckoo;
+    tamis_answer answer;
+    *done = 0;
+    const tamis_status status = check_keys(batch, "remove", err);
+    for (; status == TAMIS_OK && *done < batch->count; ++*done) {
+        const tamis_key *key = &batch->keys[*done];
+        tamis_redisbloom_cuckoo_remove(cuckoo, key->data, key->size, &answer, NULL);
+        if (batch->answers)
+            batch->answers[*done] = answer;
+    }
+    update(filter);
+    return status;
+}
+
+static tamis_status copies_made(const tamis_filter *filter, const tamis_key *key, uint64_t *copies,
+                                tamis_error *err) {
+    return tamis_redisbloom_cuckoo_count(pair_of(filter)->cuckoo, key->data, key->size, copies, err);
+}
+
+static tamis_status create_cuckoo(tamis_redisbloom_cuckoo **cuckoo, uint64_t slots,
+                                  const tamis_allocator *allocator, tamis_error *err) {
+    tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+    options.capacity = slots;
+    options.allocator = allocator;
+    return tamis_redisbloom_cuckoo_create(cuckoo, &options, err);
+}
+
+static tamis_status clear_made(tamis_filter *filter, tamis_error *err) {
+    tamis__redisbloom_pair *own = pair_of(filter);
+    tamis_redisbloom_cuckoo *empty;
+    const tamis_status status =
+        create_cuckoo(&empty, tamis__rbc_table_bytes(own->cuckoo, 0), &filter->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_redisbloom_cuckoo_free(own->cuckoo);
+    own->cuckoo = empty;
+    update(filter);
+    return TAMIS_OK;
+}
+
+static const tamis__external_ops made_operations = {.add = add_made,
+                                                    .contains = contains,
+                                                    .estimate = estimate,
+                                                    .clear = clear_made,
+                                                    .remove = remove_made,
+                                                    .copies = copies_made,
+                                                    .release = release_body,
+                                                    .foreign = "a filter of RedisBloom"};
+
+/* ---- filters that are read ---- */
+
 static const tamis__external_ops operations = {.add = add,
                                                .contains = contains,
                                                .estimate = estimate,
@@ -203,9 +305,37 @@ tamis_status tamis__redisbloom_filter_create(tamis_filter **filter, tamis__redis
     return TAMIS_OK;
 }
 
+tamis_status tamis__redisbloom_filter_make(tamis_filter **filter, const tamis_plan *plan,
+                                           const tamis_filter_options *options, tamis_error *err) {
+    const tamis_allocator allocator = tamis__allocator_resolve(options->allocator);
+    tamis__redisbloom_pair own = {NULL, NULL};
+    tamis_filter *created = NULL;
+    if (plan->slot_bits != 8 || plan->bits != 8 * plan->capacity || plan->capacity == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "plan: not one of kind cuckoo and scheme redisbloom; take the plan as "
+                           "tamis_plan_make made it");
+    if (options->seed || options->secret || options->secret_size || options->concurrent || options->frozen ||
+        options->allow_over_capacity)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "kind cuckoo of scheme redisbloom: has no seed, secret, concurrent, frozen and "
+                           "allow_over_capacity; leave them out");
+    tamis_status status = create_cuckoo(&own.cuckoo, plan->capacity, &allocator, err);
+    if (status == TAMIS_OK)
+        status = tamis__redisbloom_filter_create(&created, &own, &allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    created->external = &made_operations;
+    created->plan.fpr_predicted = plan->fpr_predicted;
+    created->metadata.fields.format = TAMIS_FORMAT_REDISBLOOM;
+    memcpy(created->plan.reason, plan->reason, sizeof plan->reason);
+    *filter = created;
+    return TAMIS_OK;
+}
+
 tamis__redisbloom_pair tamis__redisbloom_filter_of(const tamis_filter *filter) {
-    return filter && filter->external == &operations ? *pair_of(filter)
-                                                     : (tamis__redisbloom_pair){NULL, NULL};
+    const tamis__external_ops *external = filter ? filter->external : NULL;
+    return external == &operations || external == &made_operations ? *pair_of(filter)
+                                                                   : (tamis__redisbloom_pair){NULL, NULL};
 }
 
 const tamis_redisbloom *tamis_redisbloom_of(const tamis_filter *filter) {

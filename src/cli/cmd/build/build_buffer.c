@@ -98,7 +98,7 @@ static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *se
     cli_filter_spec single = *spec;
     tamis_filter *filter = NULL;
 
-    if (tamis_scheme_digest_bits(spec->plan_options.scheme) == 0) {
+    if (tamis_scheme_digest_bits(spec->plan_options.scheme) == 0 || cli_filter_will_be_redisbloom(spec)) {
         refuse("", spec->frozen, err);
         return err->status;
     }

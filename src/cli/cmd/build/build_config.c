@@ -226,11 +226,25 @@ static tamis_status check_output(const build_config *config, tamis_error *err) {
     return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
 }
 
+/* RedisBloom's cuckoo filter has a format of its own, without labels and version, and always grows. */
+static tamis_status check_redisbloom(build_config *config, tamis_error *err) {
+    if (config->format != TAMIS_FORMAT_AUTO || config->filter.frozen || config->metadata.label_count > 0 ||
+        config->metadata.has_version)
+        return cli_fail(err,
+                        "--scheme redisbloom: a cuckoo filter of RedisBloom has its own format, which stores "
+                        "no --label and no --data-version, and is not --frozen; leave them and --format "
+                        "out, or use another scheme");
+    config->format = TAMIS_FORMAT_REDISBLOOM;
+    return TAMIS_OK;
+}
+
 /* A format of another program stores one kind only, with the hashes of that program. */
 static tamis_status check_format(build_config *config, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options;
     const bool guava = config->format == TAMIS_FORMAT_GUAVA;
 
+    if (cli_filter_will_be_redisbloom(&config->filter))
+        return check_redisbloom(config, err);
     if (!guava && config->format != TAMIS_FORMAT_DCSO)
         return TAMIS_OK;
     if (cli_metadata_check(&config->metadata, config->format, err) != TAMIS_OK)
