@@ -39,4 +39,11 @@ TAMIS_PRIVATE_API void tamis__free(const tamis_allocator *to, void *block, size_
 TAMIS_PRIVATE_API void *tamis__array_reserve(const tamis_allocator *from, void *block, size_t size,
                                              size_t wanted, size_t *capacity);
 
+/* Returns where a block is after move(context, block), which may leave it where it is and return NULL. `block`
+ * may be NULL. */
+static inline void *tamis__moved(void *block, void *(*move)(void *context, void *block), void *context) {
+    void *to = block ? move(context, block) : NULL;
+    return to ? to : block;
+}
+
 #endif

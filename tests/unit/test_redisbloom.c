@@ -20,6 +20,7 @@
 
 #include "hash/hash_functions.h"
 #include "support/fault.h"
+#include "support/moves.h"
 
 enum { HEADER = 20, RECORD = 53 };
 
@@ -817,6 +818,38 @@ static void a_union_has_the_keys_of_both(void **state) {
     tamis_redisbloom_free(b);
 }
 
+/* ---- moved blocks ---- */
+
+/* Every block moves, or some of them. The filter stays the same, and can be used. */
+static void blocks_can_be_moved(void **state) {
+    (void)state;
+    tamis_redisbloom_options options = TAMIS_REDISBLOOM_OPTIONS_INIT;
+    options.allocator = &moves_allocator;
+    tamis_redisbloom *filter, *copy, *half;
+    assert_int_equal(tamis_redisbloom_create(&filter, &options, NULL), TAMIS_OK);
+    add_numbers(filter, 4000, true);
+    assert_int_equal(tamis_redisbloom_copy(&copy, filter, NULL), TAMIS_OK);
+    size_t size;
+    uint8_t *header = header_of(filter, &size);
+    assert_int_equal(tamis_redisbloom_load_header(&half, header, size, &moves_allocator, NULL), TAMIS_OK);
+    free(header);
+    for (size_t kept = 2; kept < 100; kept += 49) {
+        moves_count counted = {0, kept};
+        tamis_redisbloom_relocate(&filter, moves_block, &counted);
+        assert_int_equal(counted.calls, 2 + info_of(filter).subfilters);
+        assert_equal_filters(filter, copy);
+    }
+    moves_count counted = {0, 100};
+    tamis_redisbloom_relocate(&half, moves_block, &counted);
+    assert_int_equal(counted.calls, 2); /* it has no bits yet */
+    load_chunks(half, copy);
+    assert_equal_filters(half, copy);
+    tamis_redisbloom_free(half);
+    tamis_redisbloom_free(copy);
+    add_numbers(filter, 9000, true);
+    tamis_redisbloom_free(filter);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_of_a_default_filter),
@@ -842,6 +875,7 @@ int main(void) {
         cmocka_unit_test(one_hash_is_enough),
         cmocka_unit_test(every_position_is_tested),
         cmocka_unit_test(a_union_has_the_keys_of_both),
+        cmocka_unit_test(blocks_can_be_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

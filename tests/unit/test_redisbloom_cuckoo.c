@@ -19,6 +19,7 @@
 #include <tamis/tamis.h>
 
 #include "support/fault.h"
+#include "support/moves.h"
 
 enum { HEADER = TAMIS_REDISBLOOM_CUCKOO_HEADER, TEXT = 16 };
 
@@ -399,13 +400,17 @@ static void every_allocation_may_fail(void **state) {
 
 /* ---- dumps ---- */
 
-static tamis_redisbloom_cuckoo *with_numbers(unsigned number) {
-    tamis_redisbloom_cuckoo *filter = made(64, 2, 20, 2);
+static void add_numbers(tamis_redisbloom_cuckoo *filter, unsigned number) {
     char text[TEXT];
     for (unsigned i = 0; i < number; i++) {
         snprintf(text, sizeof text, "%u", i);
         assert_int_equal(add(filter, text), TAMIS_OK);
     }
+}
+
+static tamis_redisbloom_cuckoo *with_numbers(unsigned number) {
+    tamis_redisbloom_cuckoo *filter = made(64, 2, 20, 2);
+    add_numbers(filter, number);
     return filter;
 }
 
@@ -849,6 +854,38 @@ static void a_filter_of_the_scheme_without_memory(void **state) {
     }
 }
 
+/* ---- moved blocks ---- */
+
+/* Every block moves, or some of them. The filter stays the same, and can be used. */
+static void blocks_can_be_moved(void **state) {
+    (void)state;
+    tamis_redisbloom_cuckoo_options options = TAMIS_REDISBLOOM_CUCKOO_OPTIONS_INIT;
+    options.allocator = &moves_allocator;
+    tamis_redisbloom_cuckoo *filter, *copy, *half;
+    uint8_t header[HEADER];
+    assert_int_equal(tamis_redisbloom_cuckoo_create(&filter, &options, NULL), TAMIS_OK);
+    add_numbers(filter, 3000);
+    assert_int_equal(tamis_redisbloom_cuckoo_copy(&copy, filter, NULL), TAMIS_OK);
+    tamis_redisbloom_cuckoo_header_write(filter, header);
+    assert_int_equal(tamis_redisbloom_cuckoo_load_header(&half, header, HEADER, &moves_allocator, NULL),
+                     TAMIS_OK);
+    for (size_t kept = 2; kept < 100; kept += 49) {
+        moves_count counted = {0, kept};
+        tamis_redisbloom_cuckoo_relocate(&filter, moves_block, &counted);
+        assert_int_equal(counted.calls, 2 + info_of(filter).tables);
+        assert_equal_filters(filter, copy);
+    }
+    moves_count counted = {0, 100};
+    tamis_redisbloom_cuckoo_relocate(&half, moves_block, &counted);
+    assert_int_equal(counted.calls, 2); /* it has no slots yet */
+    load_chunks(half, copy);
+    assert_equal_filters(half, copy);
+    tamis_redisbloom_cuckoo_free(half);
+    tamis_redisbloom_cuckoo_free(copy);
+    add_numbers(filter, 6000);
+    tamis_redisbloom_cuckoo_free(filter);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_of_redisbloom),
@@ -871,6 +908,7 @@ int main(void) {
         cmocka_unit_test(a_plan_of_the_scheme_makes_redisblooms_filter),
         cmocka_unit_test(a_plan_of_the_scheme_refuses_what_redisbloom_lacks),
         cmocka_unit_test(a_filter_of_the_scheme_without_memory),
+        cmocka_unit_test(blocks_can_be_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

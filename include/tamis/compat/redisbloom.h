@@ -53,6 +53,17 @@ TAMIS_API void tamis_redisbloom_free(tamis_redisbloom *filter);
 TAMIS_API tamis_status tamis_redisbloom_copy(tamis_redisbloom **copy, const tamis_redisbloom *filter,
                                              tamis_error *err);
 
+/* Moves a block of memory: returns the new address of its bytes, or NULL if the block stays. */
+typedef void *(*tamis_redisbloom_mover)(void *context, void *block);
+
+/*
+ * Calls `move` once for each block of a filter, which may be incomplete, and uses the addresses that it
+ * returns. So an allocator that defragments its memory can move a filter. *filter changes if the handle moves.
+ * No other thread may use the filter meanwhile. O(sub-filters), without the time of `move`.
+ */
+TAMIS_API void tamis_redisbloom_relocate(tamis_redisbloom **filter, tamis_redisbloom_mover move,
+                                         void *context);
+
 /*
  * Adds `count` keys in order. answers[i] is TAMIS_ABSENT if key i was certainly absent, else TAMIS_PRESENT.
  * `answers` and `done` may be NULL. On failure the first *done keys are added and answered, the others are

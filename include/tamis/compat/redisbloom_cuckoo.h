@@ -54,6 +54,9 @@ TAMIS_API void tamis_redisbloom_cuckoo_free(tamis_redisbloom_cuckoo *filter);
 /* Makes an independent copy, which may be incomplete like its source. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_redisbloom_cuckoo_copy(tamis_redisbloom_cuckoo **copy,
                                                     const tamis_redisbloom_cuckoo *filter, tamis_error *err);
+/* Moves the blocks of a filter, as tamis_redisbloom_relocate. O(tables), without the time of `move`. */
+TAMIS_API void tamis_redisbloom_cuckoo_relocate(tamis_redisbloom_cuckoo **filter, tamis_redisbloom_mover move,
+                                                void *context);
 
 /*
  * Adds a key, also one that is there already: each add stores a fingerprint. On failure the filter is

@@ -228,6 +228,13 @@ tamis_status tamis_redisbloom_copy(tamis_redisbloom **copy, const tamis_redisblo
     return TAMIS_OK;
 }
 
+void tamis_redisbloom_relocate(tamis_redisbloom **filter, tamis_redisbloom_mover move, void *context) {
+    tamis_redisbloom *chain = *filter = tamis__moved(*filter, move, context);
+    chain->subfilters = tamis__moved(chain->subfilters, move, context);
+    for (size_t i = 0; i < chain->count; i++)
+        chain->subfilters[i].bits = tamis__moved(chain->subfilters[i].bits, move, context);
+}
+
 /* ---- checks of chains from outside ---- */
 
 static tamis_status damaged(tamis_error *err, const char *field) {

@@ -194,6 +194,14 @@ tamis_status tamis_redisbloom_cuckoo_copy(tamis_redisbloom_cuckoo **copy,
     return TAMIS_OK;
 }
 
+void tamis_redisbloom_cuckoo_relocate(tamis_redisbloom_cuckoo **filter, tamis_redisbloom_mover move,
+                                      void *context) {
+    tamis_redisbloom_cuckoo *cuckoo = *filter = tamis__moved(*filter, move, context);
+    cuckoo->tables = tamis__moved(cuckoo->tables, move, context);
+    for (size_t i = 0; i < cuckoo->count; i++)
+        cuckoo->tables[i].slots = tamis__moved(cuckoo->tables[i].slots, move, context);
+}
+
 /* ---- checks of filters from outside ---- */
 
 static tamis_status damaged(tamis_error *err, const char *field) {
