@@ -12,8 +12,8 @@ import redis
 import module_damage
 import module_loading
 import module_replies
-from module_server import (COUNT, LARGE, MODULE, Client, Error, Server, chunks_of, end_servers, fill, free_port, info_of, is_true,
-                           refused, run, same, used_memory, wait_until)
+from module_server import (COUNT, LARGE, MODULE, Client, Error, Server, check_config_file, chunks_of, end_servers, fill,
+                           info_of, is_true, listen, refused, run, same, used_memory, wait_until)
 
 
 def test_growth(server):
@@ -209,9 +209,7 @@ def test_replica_and_aof():
     primary = Server("primary", "--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no",
                      "--repl-diskless-sync-delay", "0", arguments=("bf-error-rate", "0.05", "BF-INITIAL-SIZE", "77", "cf-initial-size", "100",
                                                                "cf-max-iterations", "5", "cf-bucket-size", "3"))
-    port = free_port()
-    same("port", primary.call("CONFIG", "SET", "port", port), b"OK")
-    replica = Server("replica", "--replicaof", "127.0.0.1", str(port),
+    replica = Server("replica", "--replicaof", "127.0.0.1", str(listen(primary)),
                      arguments=("ERROR_RATE", "0.3", "INITIAL_SIZE", "5", "bf-expansion-factor", "1",
                                 "cf-initial-size", "64", "cf-expansion-factor", "0", "CF_MAX_EXPANSIONS", "1"))
     end = time.monotonic() + 60
@@ -293,6 +291,10 @@ def test_settings(server):
     same("capped", [call("CONFIG", "SET", "bf.bf-error-rate", "0.9"), call("CONFIG", "GET", "bf.bf-error-rate")[1]],
          [b"OK", b"0.25"])
     same("set back", call("CONFIG", "SET", *(word for name, value in names.items() for word in ("bf." + name, value))), b"OK")
+
+
+def test_config_file():
+    check_config_file("config", "bf.")
 
 
 def test_memory_limit(server):
@@ -412,7 +414,7 @@ def main():
         (test_growth, test_client, test_cuckoo_client, test_chunks, test_cuckoo_chunks, test_files, test_settings,
          test_memory_limit), server)
     server.kill()
-    run(module_loading.TESTS + (test_replica_and_aof, test_kill, test_refused_arguments, test_refused_memory))
+    run(module_loading.TESTS + (test_replica_and_aof, test_kill, test_config_file, test_refused_arguments, test_refused_memory))
 
 
 if __name__ == "__main__":

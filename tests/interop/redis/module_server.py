@@ -75,15 +75,19 @@ servers = []
 class Server:
     """A private server with a module."""
 
-    def __init__(self, name, *options, arguments=(), memory=None, program="redis-server", module=MODULE):
+    def __init__(self, name, *options, arguments=(), memory=None, program="redis-server", module=MODULE, config=None):
         """`memory`: limits the address space to so many bytes. `program`: of a release that has --enable-debug-command,
-        or else one that is named redis-server-6."""
+        or else one that is named redis-server-6. `config`: text of a configuration file."""
         self.memory = memory
         self.directory = os.path.join(DIRECTORY, name)
         os.makedirs(self.directory, exist_ok=True)
         self.path = os.path.join(self.directory, "socket")
         debug = [] if program.endswith("-6") else ["--enable-debug-command", "yes"]
-        self.command = [program, "--port", "0", "--unixsocket", self.path, "--dir", self.directory, "--save", "",
+        self.config = os.path.join(self.directory, "redis.conf")
+        if config is not None:
+            with open(self.config, "w", encoding="utf-8") as file:
+                file.write(config)
+        self.command = [program, *([self.config] if config is not None else []), "--port", "0", "--unixsocket", self.path, "--dir", self.directory, "--save", "",
                         "--logfile", "log", *debug, *options, "--loadmodule", module, *arguments]
         self.start()
 
@@ -137,6 +141,16 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def listen(server):
+    """Makes a server listen on a port, for replicas. Another program may take a port that was free: then the next."""
+    for _ in range(20):
+        port = free_port()
+        got = server.call("CONFIG", "SET", "port", port)
+        if got == b"OK":
+            return port
+    raise SystemExit(f"no port to listen on: {got!r}")
 
 
 def run(tests, server=None):
@@ -198,16 +212,32 @@ def is_refused(what, got):
     is_true(f"{what}: {got!r}", isinstance(got, Error))
 
 
-def refused(name, message, *options):
+def refused(name, message, *options, program="redis-server"):
     """A server that does not start, since it refuses a module."""
     directory = os.path.join(DIRECTORY, name)
     os.makedirs(directory)
-    command = ["redis-server", "--port", "0", "--unixsocket", os.path.join(directory, "socket"), "--dir", directory,
+    command = [program, "--port", "0", "--unixsocket", os.path.join(directory, "socket"), "--dir", directory,
                "--logfile", "log", *options]
     status = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, timeout=60).returncode
     with open(os.path.join(directory, "log"), encoding="utf-8") as file:
         log = file.read()
     is_true(f"{name}: {log[-300:]}", status != 0 and message in log)
+
+
+def check_config_file(name, prefix, program="redis-server"):
+    """Settings of a configuration file, and CONFIG REWRITE, which writes what CONFIG SET has changed. `prefix`: of the
+    settings that RedisBloom has too."""
+    server = Server(name, program=program, config=f"{prefix}bf-initial-size 55\nbf.bf-kind fast\n")
+    same("of the file", [server.call("CONFIG", "GET", setting)[1] for setting in (prefix + "bf-initial-size", "bf.bf-kind")],
+         [b"55", b"fast"])
+    same("set", server.call("CONFIG", "SET", prefix + "bf-error-rate", "0.05", "bf.bf-kind", "compatible"), b"OK")
+    same("rewrite", server.call("CONFIG", "REWRITE"), b"OK")
+    server.kill()
+    server.command[2:] = []  # the file has the rest
+    server.start()
+    server.call("BF.ADD", "b", 1)
+    same("after CONFIG REWRITE", server.call("BF.DEBUG", "b")[1].split()[4:7:2], [b"capacity:55", b"ratio:0.025"])
+    server.kill()
 
 
 def crc64(data):

@@ -7,16 +7,16 @@ import threading
 import redis
 import redis.cluster
 
-from module_server import (COUNT, Client, Error, Server, end_servers, free_port, info_of, is_true, run, same, used_memory,
-                           wait_until)
+from module_server import (COUNT, Client, Error, Server, end_servers, free_port, info_of, is_true, listen, run, same,
+                           used_memory, wait_until)
 
 
 def replica_of(primary, name):
     """A replica that is in sync."""
-    port = free_port()
-    same("port", primary.call("CONFIG", "SET", "port", port, "repl-diskless-sync-delay", 0), b"OK")
-    replica = Server(name, "--port", str(free_port()), "--repl-diskless-sync-delay", "0",
-                     "--replicaof", "127.0.0.1", str(port))
+    same("delay", primary.call("CONFIG", "SET", "repl-diskless-sync-delay", 0), b"OK")
+    replica = Server(name, "--repl-diskless-sync-delay", "0")
+    listen(replica)  # it may become the primary
+    same("follow", replica.call("REPLICAOF", "127.0.0.1", listen(primary)), b"OK")
     wait_until("sync", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
     return replica
 
@@ -148,14 +148,25 @@ def test_eviction():
 
 # ---- cluster ----------------------------------------------------------------------------------------------
 
+def start_node(name):
+    """A node, with ports that were free. If another program takes one meanwhile, it does not start."""
+    for _ in range(10):
+        try:
+            port = free_port()
+            node = Server(name, "--cluster-enabled", "yes", "--port", str(port), "--cluster-port", str(free_port()),
+                          "--cluster-node-timeout", "2000")
+            node.port = port
+            return node
+        except SystemExit as found:
+            failure = found
+    raise failure
+
+
 def test_cluster():
     """Redirects, a client that follows them, and filters that move with their slot."""
     nodes = []
     for i in range(3):
-        port = free_port()
-        nodes.append(Server(f"node{i}", "--cluster-enabled", "yes", "--port", str(port), "--cluster-port", str(free_port()),
-                            "--cluster-node-timeout", "2000"))
-        nodes[i].port = port
+        nodes.append(start_node(f"node{i}"))
         nodes[i].id = nodes[i].call("CLUSTER", "MYID")
         same("slots", nodes[i].call("CLUSTER", "ADDSLOTSRANGE", i * 5461, 16383 if i == 2 else i * 5461 + 5460), b"OK")
     bus = [int(node.call("CONFIG", "GET", "cluster-port")[1]) for node in nodes]

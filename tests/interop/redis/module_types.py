@@ -12,7 +12,7 @@ import time
 
 import module_copies
 from module_server import (COUNT, DIRECTORY, MODULE, SEED, WRONGTYPE, Client, Error, F, Server, T, arity, check_table, end_servers,
-                           free_port, is_refused, is_true, payload, refused, run, same, used_memory, wait_until)
+                           is_refused, is_true, listen, payload, refused, run, same, used_memory, wait_until)
 
 BOUNDED = ("blocked", "classic", "fingerprint")
 KINDS = BOUNDED + ("growing",)
@@ -567,9 +567,7 @@ def test_replica_and_aof():
     primary = Server("types-primary", "--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no",
                      "--repl-diskless-sync-delay", "0")
     fill(primary.call)
-    port = free_port()
-    same("port", primary.call("CONFIG", "SET", "port", port), b"OK")
-    replica = Server("types-replica", "--replicaof", "127.0.0.1", str(port),
+    replica = Server("types-replica", "--replicaof", "127.0.0.1", str(listen(primary)),
                      arguments=("ERROR_RATE", "0.3", "bf-expansion-factor", "0", "bf-kind", "fast", "strict", "yes"))
     wait_until("replica", lambda: b"master_link_status:up" in replica.call("INFO", "replication"))
     fill(primary.call, 5000)  # to a filter that was loaded from an image on one side
@@ -607,8 +605,7 @@ def test_replica_and_aof():
 
     # The replica becomes the primary, and the old one its replica.
     same("promoted", replica.call("REPLICAOF", "NO", "ONE"), b"OK")
-    port = free_port()
-    same("port", replica.call("CONFIG", "SET", "port", port), b"OK")
+    port = listen(replica)
     fill(replica.call, 30000)
     same("follow", primary.call("REPLICAOF", "127.0.0.1", port), b"OK")
     wait_until("follows", lambda: b"master_link_status:up" in primary.call("INFO", "replication"))
