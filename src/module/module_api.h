@@ -36,7 +36,8 @@ enum {
     MODULE_KEY_MODULE = 6,
     MODULE_NO_EXPIRE = -1,
     MODULE_POSTPONED_LENGTH = -1, /* for ReplyWithArray: ReplySetArrayLength follows */
-    MODULE_HANDLE_IO_ERRORS = 1   /* for SetModuleOptions: rdb_load checks IsIOError */
+    MODULE_HANDLE_IO_ERRORS = 1,  /* for SetModuleOptions: rdb_load checks IsIOError */
+    MODULE_UNPREFIXED = 1 << 9    /* for RegisterStringConfig: the name is whole as it is given */
 };
 /* Flags of GetContextFlags. */
 #define MODULE_FLAG_REPLICATED (1 << 12) /* the command came from the primary */
@@ -153,6 +154,7 @@ typedef struct RedisModuleCommandInfo {
        int (*set)(const char *, RedisModuleString *, void *, RedisModuleString **),                          \
        int (*apply)(RedisModuleCtx *, void *, RedisModuleString **), void *context))                         \
     X(0, int, LoadConfigs, (RedisModuleCtx *))                                                               \
+    X(0, int, LoadDefaultConfigs, (RedisModuleCtx *)) /* is not called; Redis 8 and newer have it */         \
     X(1, RedisModuleString *, CreateString, (RedisModuleCtx *, const char *text, size_t size))               \
     X(1, void, FreeString, (RedisModuleCtx *, RedisModuleString *))                                          \
     /* memory */                                                                                             \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Settings of the module: its arguments and, from Redis 7 on, CONFIG SET. The server puts the module's name
- * before a setting: bf.bf-initial-size.
+ * before a setting: bf.bf-initial-size. Redis 8 has names without it too, and RedisBloom's settings get them
+ * there: bf-initial-size.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ typedef struct setting {
     const char *name, *older_name; /* the name of older releases of RedisBloom, or NULL */
     long long *number, min, max;   /* NULL: the rate */
     const char *const *words;      /* from 0 to max; NULL: the setting is a number */
+    bool is_own;                   /* RedisBloom does not have it */
     bool is_argument_only;         /* CONFIG SET does not have it */
 } setting;
 
@@ -52,12 +54,13 @@ static const setting table[] = {
      .number = &settings.cuckoo_max_tables,
      .min = 1,
      .max = CUCKOO_TABLES_MAX},
-    {.name = "bf-kind", .number = &settings.fast, .max = 1, .words = kind_words},
-    {.name = "strict", .number = &settings.strict, .max = 1, .words = strict_words},
+    {.name = "bf-kind", .number = &settings.fast, .max = 1, .words = kind_words, .is_own = true},
+    {.name = "strict", .number = &settings.strict, .max = 1, .words = strict_words, .is_own = true},
     {.name = "commands",
      .number = &settings.commands,
      .max = 2,
      .words = commands_words,
+     .is_own = true,
      .is_argument_only = true},
 };
 enum { SETTINGS = sizeof table / sizeof *table, TEXT = 120 };
@@ -207,16 +210,23 @@ static int check_settings(RedisModuleCtx *ctx, void *value, RedisModuleString **
     return MODULE_ERR;
 }
 
+/* Makes a setting known. Redis 8 has LoadDefaultConfigs, and names without that of the module, which are
+ * written before an alias. */
+static bool register_setting(RedisModuleCtx *ctx, const setting *which) {
+    char value[TEXT], name[TEXT];
+    const bool is_unprefixed = server.LoadDefaultConfigs && !which->is_own;
+    snprintf(name, sizeof name, "%s|bf.%s", which->name, which->name);
+    write_value(which, value);
+    return server.RegisterStringConfig(ctx, is_unprefixed ? name : which->name, value,
+                                       is_unprefixed ? MODULE_UNPREFIXED : 0, get_text, set_text,
+                                       check_settings, (void *)which) == MODULE_OK;
+}
+
 bool settings_register(RedisModuleCtx *ctx) {
     if (!server.RegisterStringConfig || !server.LoadConfigs)
         return true;
     for (int i = 0; i < SETTINGS; i++) {
-        char value[TEXT];
-        if (table[i].is_argument_only)
-            continue;
-        write_value(&table[i], value);
-        if (server.RegisterStringConfig(ctx, table[i].name, value, 0, get_text, set_text, check_settings,
-                                        (void *)&table[i]) != MODULE_OK)
+        if (!table[i].is_argument_only && !register_setting(ctx, &table[i]))
             return false;
     }
     return server.LoadConfigs(ctx) == MODULE_OK;

@@ -8,7 +8,7 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, *(6 * [ctypes.c_void_p]))
 # From which release of Redis on a server has the functions that the module may lack.
 NEWER = {"GetCommand": 70, "SetCommandInfo": 70, "RegisterStringConfig": 70, "LoadConfigs": 70, "ReplyWithBool": 70,
          "ReplyWithMap": 70, "TryAlloc": 70, "GetAbsExpire": 70, "SetAbsExpire": 70, "SetCommandACLCategories": 72,
-         "TryCalloc": 74, "AddACLCategory": 74}
+         "TryCalloc": 74, "AddACLCategory": 74, "LoadDefaultConfigs": 80}
 POINTERS = ("GetCommand", "CreateDataType")  # functions that do not return 0, OK
 
 
@@ -30,8 +30,10 @@ class FakeServer:
 
     def called(self, name, arguments):
         texts = {"CreateCommand": (1, 3), "GetCommand": (1,), "AddACLCategory": (1,), "SetCommandACLCategories": (1,),
-                 "Log": (1, 2), "CreateDataType": (1,)}.get(name, ())
+                 "Log": (1, 2), "CreateDataType": (1,), "RegisterStringConfig": (1,)}.get(name, ())
         words = [ctypes.cast(arguments[i], ctypes.c_char_p).value.decode() for i in texts]
+        if name == "RegisterStringConfig":
+            words.append(arguments[3] or 0)  # flags
         if name == "GetCommand":
             self.commands.append(words[0])
             return len(self.commands)
@@ -68,6 +70,18 @@ def test_acl_categories():
             same(name, categories[name], expected + (" bloom" if name.startswith("bf.") else " cuckoo"))
 
 
+def test_names_of_settings():
+    """Redis 8 gets the names that RedisBloom has there. Older servers do not know the flag for that."""
+    newest, older = FakeServer(80), FakeServer(74)
+    for server in (newest, older):
+        same(f"load into {server.release}", server.load(), 0)
+    names = ("bf-error-rate", "bf-initial-size", "bf-expansion-factor", "cf-initial-size", "cf-bucket-size", "cf-max-iterations",
+             "cf-expansion-factor", "cf-max-expansions")
+    own = [("bf-kind", 0), ("strict", 0)]
+    same("older", older.calls_of("RegisterStringConfig"), [(name, 0) for name in names] + own)
+    same("newest", newest.calls_of("RegisterStringConfig"), [(f"{name}|bf.{name}", 1 << 9) for name in names] + own)
+
+
 def test_missing_function():
     """A server without a function that is needed refuses the module; the log names the function."""
     server = FakeServer(74, without=("GetContextFlags",))
@@ -75,4 +89,4 @@ def test_missing_function():
     same("log", server.calls, [("Log", "warning", "tamis: the server lacks RedisModule_%s; use Redis 6.2 or newer")])
 
 
-TESTS = (test_acl_categories, test_missing_function)
+TESTS = (test_acl_categories, test_names_of_settings, test_missing_function)

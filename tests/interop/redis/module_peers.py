@@ -286,6 +286,24 @@ def test_valkey():
     check_config_file("valkey-config", "bf.", peer("valkey-server"))
 
 
+def test_names_of_settings():
+    """Redis 8 has the settings of RedisBloom by the names that they have there, and by those of Redis 7."""
+    program = peer("redis-server-8")
+    check_config_file("config", "", program)
+    check_config_file("older-config", "bf.", program)
+    server = Server("names", program=program)
+    call = server.call
+    for name, value in {"bf-error-rate": 0.05, "bf-initial-size": 50, "bf-expansion-factor": 3, "cf-initial-size": 64,
+                        "cf-bucket-size": 4, "cf-max-iterations": 5, "cf-expansion-factor": 2, "cf-max-expansions": 7}.items():
+        same(name, call("CONFIG", "SET", name, value), b"OK")
+        same(name, [call("CONFIG", "GET", prefix + name)[1] for prefix in ("", "bf.")], 2 * [str(value).encode()])
+    for key, command, expected in (("b", "BF.INFO", [b"Capacity", 50]), ("c", "CF.INFO", [b"Size", 56 + 16 + 64])):
+        same(key, [call(command[:3] + "ADD", key, 1), call(command, key)[:2]], [1, expected])
+    same("own", [call("CONFIG", "GET", name)[1::2] for name in ("bf-kind", "strict", "bf.bf-kind", "bf.strict")],
+         [[], [], [b"compatible"], [b"no"]])
+    server.kill()
+
+
 def test_beside_redisbloom():
     """A server with RedisBloom refuses the module, but for its windows."""
     bloom, reason = peer("redisbloom.so"), "tamis: a module of the name bf is loaded already"
@@ -345,6 +363,6 @@ if __name__ == "__main__":
     random.seed(SEED)
     try:
         run((test_replies_of_redisbloom, test_moves_to_and_from_redisbloom, test_redis_6, test_redis_8, test_valkey,
-             test_beside_redisbloom, test_moves_between_releases))
+             test_names_of_settings, test_beside_redisbloom, test_moves_between_releases))
     finally:
         end_servers()
