@@ -63,6 +63,13 @@ static void *copy_value(RedisModuleString *from, RedisModuleString *to, const vo
     return tamis_redisbloom_copy(&copy, value->filter, NULL) == TAMIS_OK ? bloom_value_create(copy) : NULL;
 }
 
+static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **data) {
+    (void)key;
+    bloom_value *value = *data = module_defrag_block(ctx, *data);
+    tamis_redisbloom_relocate(&value->filter, module_defrag_block, ctx);
+    return 0; /* all is done */
+}
+
 /* ---- headers and chunks ---- */
 
 /* Returns the header, which the caller frees. */
@@ -179,6 +186,7 @@ bool bloom_types_create(RedisModuleCtx *ctx) {
         .free = free_value,
         .free_effort = free_effort,
         .copy = copy_value,
+        .defrag = server.DefragAlloc ? defrag : NULL,
     };
     filter_type = server.CreateDataType(ctx, "MBbloom--", ENCODING, &methods);
     methods.rdb_load = load_incomplete;

@@ -60,6 +60,13 @@ static void *copy_value(RedisModuleString *from, RedisModuleString *to, const vo
     return tamis_redisbloom_cuckoo_copy(&copy, value->filter, NULL) == TAMIS_OK ? create_value(copy) : NULL;
 }
 
+static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **data) {
+    (void)key;
+    cuckoo_value *value = *data = module_defrag_block(ctx, *data);
+    tamis_redisbloom_cuckoo_relocate(&value->filter, module_defrag_block, ctx);
+    return 0; /* all is done */
+}
+
 /* ---- headers and chunks ---- */
 
 static void digest_value(RedisModuleDigest *digest, void *data) {
@@ -169,6 +176,7 @@ bool cuckoo_types_create(RedisModuleCtx *ctx) {
         .free = free_value,
         .free_effort = free_effort,
         .copy = copy_value,
+        .defrag = server.DefragAlloc ? defrag : NULL,
     };
     filter_type = server.CreateDataType(ctx, "MBbloomCF", ENCODING, &methods);
     methods.rdb_load = load_incomplete;

@@ -115,6 +115,9 @@ bool module_exceeds_memory(RedisModuleCtx *ctx, uint64_t bytes);
 bool module_would_exceed_memory(RedisModuleCtx *ctx, uint64_t bytes);
 /* Allocates bytes, which server.Free frees. NULL: there is no memory, where the server reports that. */
 void *module_alloc_bytes(size_t size);
+/* Moves a block of `module_allocator` to where it fragments the server's memory less. Returns its address, old
+ * or new. `context` is that of a type's function `defrag`. */
+void *module_defrag_block(void *context, void *block);
 /* Returns the state of an open key. `filter` and `incomplete` are the two types of a sort of filters. */
 filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,
                                   const RedisModuleType *incomplete);

@@ -23,6 +23,7 @@ typedef struct RedisModuleIO RedisModuleIO;
 typedef struct RedisModuleType RedisModuleType;
 typedef struct RedisModuleDigest RedisModuleDigest;
 typedef struct RedisModuleServerInfoData RedisModuleServerInfoData;
+typedef struct RedisModuleDefragCtx RedisModuleDefragCtx;
 
 typedef int (*RedisModuleCmdFunc)(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
@@ -61,7 +62,7 @@ typedef struct RedisModuleTypeMethods {
     size_t (*free_effort)(RedisModuleString *key, const void *value);
     void (*unlink)(RedisModuleString *key, const void *value);
     void *(*copy)(RedisModuleString *from, RedisModuleString *to, const void *value);
-    int (*defrag)(void *ctx, RedisModuleString *key, void **value);
+    int (*defrag)(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **value);
 } RedisModuleTypeMethods;
 enum { MODULE_TYPE_METHODS_VERSION = 3 };
 
@@ -163,7 +164,8 @@ typedef struct RedisModuleCommandInfo {
     X(1, void, Free, (void *))                                                                               \
     X(0, void *, TryAlloc, (size_t bytes))                                                                   \
     X(0, void *, TryCalloc, (size_t count, size_t size))                                                     \
-    X(0, float, GetUsedMemoryRatio, (void)) /* of maxmemory; 0: there is no limit */                         \
+    X(0, void *, DefragAlloc, (RedisModuleDefragCtx *, void *)) /* NULL: the block stays */                  \
+    X(0, float, GetUsedMemoryRatio, (void))                     /* of maxmemory; 0: there is no limit */     \
     X(0, RedisModuleServerInfoData *, GetServerInfo, (RedisModuleCtx *, const char *section))                \
     X(0, const char *, ServerInfoGetFieldC, (RedisModuleServerInfoData *, const char *field))                \
     X(0, unsigned long long, ServerInfoGetFieldUnsigned,                                                     \

@@ -99,6 +99,11 @@ void *module_alloc_bytes(size_t size) {
     return server.TryAlloc ? server.TryAlloc(size) : server.Alloc(size);
 }
 
+void *module_defrag_block(void *context, void *block) {
+    void *moved = server.DefragAlloc(context, block);
+    return moved ? moved : block;
+}
+
 /* ---- keys ---- */
 
 filter_key_state module_key_state(RedisModuleKey *key, const RedisModuleType *filter,

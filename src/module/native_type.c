@@ -118,6 +118,15 @@ static void *copy_value(RedisModuleString *from, RedisModuleString *to, const vo
     return copy;
 }
 
+/* The blocks of the filter stay where they are: most are too large for the server to move. */
+static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **data) {
+    (void)key;
+    native_value *value = *data = module_defrag_block(ctx, *data);
+    if (value->image)
+        value->image = module_defrag_block(ctx, value->image);
+    return 0; /* all is done */
+}
+
 /* ---- digest ---- */
 
 static void add_number(RedisModuleDigest *digest, uint64_t number) {
@@ -240,6 +249,7 @@ bool native_type_create(RedisModuleCtx *ctx, native_type *type) {
         .free = free_value,
         .free_effort = free_effort,
         .copy = copy_value,
+        .defrag = server.DefragAlloc ? defrag : NULL,
     };
     type->type =
         server.CreateDataType(ctx, tamis_module_type_name(type->number), TAMIS_MODULE_RDB_VERSION, &methods);
