@@ -82,20 +82,20 @@ def check_long_pipeline():
         count = 100000
         sent = count * GET
         client.setblocking(False)
-        received = 0
+        received = bytearray()
         deadline = time.monotonic() + 60
-        while received < count * len(VALUE) and time.monotonic() < deadline:
+        while len(received) < count * len(VALUE) and time.monotonic() < deadline:
             if sent:
                 try:
                     sent = sent[client.send(sent[:1 << 16]):]
                 except BlockingIOError:
                     pass
             try:
-                received += len(client.recv(1 << 20))
+                received += client.recv(1 << 20)
             except BlockingIOError:
                 pass
-        if received != count * len(VALUE):
-            sys.exit(f"10^5 commands get {received} bytes")
+        if received != count * VALUE:
+            sys.exit(f"10^5 commands get {len(received)} bytes, or wrong ones")
     check_alive()
 
 
@@ -109,6 +109,30 @@ def check_half_open():
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
     check_alive()
+
+
+def check_half_closed():
+    """The client closes its side: all that it has sent is answered, then the server closes its own."""
+    with connect() as client:
+        client.sendall(1000 * GET + GET[:-3])
+        client.shutdown(socket.SHUT_WR)
+        if receive(client, 1 << 20) != 1000 * VALUE:
+            sys.exit("a client that has closed its side gets other replies")
+    check_alive()
+
+
+def check_slow_writers():
+    """A command that comes byte by byte, from many clients at once."""
+    clients = [connect() for _ in range(100)]
+    for client in clients:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for byte in GET:
+        for client in clients:
+            client.sendall(bytes((byte,)))
+    for client in clients:
+        if receive(client, len(VALUE)) != VALUE:
+            sys.exit("a client that writes slowly gets another reply")
+        client.close()
 
 
 def check_slow_reader():
@@ -155,6 +179,8 @@ def main():
     check_random_bytes(random.Random(SEED))
     check_long_pipeline()
     check_half_open()
+    check_half_closed()
+    check_slow_writers()
     check_slow_reader()
     check_limit()
     if resident() - before > 100 << 20:
