@@ -151,6 +151,30 @@ static void test_failed_scans_are_repeated(void **state) {
     guard_table_release(&table);
 }
 
+/* A source that finds new rows by full scans alone. */
+static void test_scans_without_scan_new(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 200);
+    guard_table_source_scanned(&table, &source);
+    source.scan_new = NULL;
+    options.source = &source;
+    options.scan_ms = options.scan_new_ms = 1;
+    tamis_guard *guard = open_guard(&table, &options);
+    wait_for_filter(guard);
+    guard_table_put(&table, "late", "1");
+    const uint64_t scans = stats_of(guard).scans;
+    while (stats_of(guard).scans < scans + 3)
+        pause_ms(1);
+    assert_row(guard, "late", "1");
+    assert_int_equal(table.new_scans, 0);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
 /* After the loss of the session only a full scan finds what was written meanwhile. */
 static void test_lost_session_scans_again(void **state) {
     (void)state;
@@ -318,6 +342,7 @@ int main(void) {
         cmocka_unit_test(test_modes_until_the_first_filter),
         cmocka_unit_test(test_rows_of_other_writers_are_found),
         cmocka_unit_test(test_failed_scans_are_repeated),
+        cmocka_unit_test(test_scans_without_scan_new),
         cmocka_unit_test(test_lost_session_scans_again),
         cmocka_unit_test(test_filter_that_lacks_a_key_is_dropped),
         cmocka_unit_test(test_no_row_is_lost_while_filters_change),

@@ -166,7 +166,8 @@ static tamis_status add_scanned(void *context, const tamis_key *keys, size_t cou
     if (scan->failed == TAMIS_OK && is_closing(filter))
         scan->failed = tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: is being closed; open it again",
                                    filter->guard->name);
-    if (scan->failed == TAMIS_OK && scan->is_full && filter->session && tamis__now_ns() >= filter->new_at)
+    if (scan->failed == TAMIS_OK && scan->is_full && filter->session && filter->guard->source.scan_new &&
+        tamis__now_ns() >= filter->new_at)
         scan_new_rows(filter);
     return scan->failed;
 }
