@@ -17,6 +17,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include <tamis/hash.h>
+
 #include "base/memory.h"
 #include "server/server_config_reader.h"
 
@@ -66,6 +68,10 @@ static const config_field keyspace_fields[] = {
     {"row", FIELD_TEXT, AT(server_keyspace, row), .is_required = true},
     {"all_keys", FIELD_TEXT, AT(server_keyspace, all_keys)},
     {"new_keys", FIELD_TEXT, AT(server_keyspace, new_keys)},
+    {"filter_file", FIELD_PATH, AT(server_keyspace, filter_file)},
+    {"keys_file", FIELD_PATH, AT(server_keyspace, keys_file)},
+    {"secret_file", FIELD_PATH, AT(server_keyspace, secret_file)},
+    {"keep_news", FIELD_TIME, AT(server_keyspace, news_ms), TIMES},
     {"overlap", FIELD_REAL, AT(server_keyspace, overlap), NUMBERS(0, 1e18)},
     {"value", FIELD_CHOICE, AT(server_keyspace, value), .choices = values},
     {"prefix", FIELD_TEXT, AT(server_keyspace, redis_prefix)},
@@ -124,6 +130,50 @@ static tamis_status set_redis_prefix(const config_reader *in, const yaml_node_t 
     return TAMIS_OK;
 }
 
+static bool has_file(const server_keyspace *keyspace) {
+    return keyspace->filter_file || keyspace->keys_file;
+}
+
+/* Reads the secret of the filter in a file. */
+static tamis_status read_secret(const config_reader *in, const yaml_node_t *node, server_keyspace *keyspace) {
+    char *text;
+
+    if (!keyspace->secret_file)
+        return TAMIS_OK;
+    if (!keyspace->filter_file)
+        return tamis__config_fail(in, node,
+                                  "secret_file: is that of filter_file; add it, or remove secret_file");
+    const int failed =
+        tamis__config_read_file(in->config, keyspace->secret_file, &text, &keyspace->secret_size);
+    if (failed == ENOMEM)
+        return tamis__config_fail_nomem(in, keyspace->secret_size);
+    if (failed)
+        return tamis__config_fail(in, node, "secret_file: %.200s: %s; give a file that can be read",
+                                  keyspace->secret_file, strerror(failed));
+    if (keyspace->secret_size < TAMIS_SECRET_MIN || keyspace->secret_size > TAMIS_SECRET_MAX)
+        return tamis__config_fail(in, node, "secret_file: has %zu bytes; give a file of %d to %d bytes",
+                                  keyspace->secret_size, TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    keyspace->secret = text;
+    return TAMIS_OK;
+}
+
+/* The keys of a filter come from one place. */
+static tamis_status check_filter(const config_reader *in, const yaml_node_t *node,
+                                 server_keyspace *keyspace) {
+    const char *file = keyspace->keys_file ? "keys_file" : "filter_file";
+
+    if (keyspace->new_keys && !keyspace->all_keys && !has_file(keyspace))
+        return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
+    if (keyspace->filter_file && keyspace->keys_file)
+        return tamis__config_fail(in, node, "keys_file: given beside filter_file; remove one");
+    if (has_file(keyspace) && (keyspace->all_keys || keyspace->new_keys))
+        return tamis__config_fail(in, node, "%s: given beside %s, another source of keys; remove one", file,
+                                  keyspace->all_keys ? "all_keys" : "new_keys");
+    if (keyspace->news_ms && !has_file(keyspace))
+        return tamis__config_fail(in, node, "keep_news: is for filter_file and keys_file; remove it");
+    return read_secret(in, node, keyspace);
+}
+
 static tamis_status read_keyspace(const config_reader *in, const yaml_node_t *node,
                                   server_keyspace *keyspace) {
     keyspace->cache_bytes = (uint64_t)64 << 20;
@@ -135,11 +185,9 @@ static tamis_status read_keyspace(const config_reader *in, const yaml_node_t *no
         status = set_redis_prefix(in, node, keyspace);
     if (status != TAMIS_OK)
         return status;
-    if (keyspace->new_keys && !keyspace->all_keys)
-        return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
     if (keyspace->cache_bytes > 0 && keyspace->cache_bytes < 64 << 10)
         return tamis__config_fail(in, node, "cache: less than 64KiB; give more, or 0 for no cache");
-    return TAMIS_OK;
+    return check_filter(in, node, keyspace);
 }
 
 static tamis_status read_keyspaces(const config_reader *in, const yaml_node_t *node, void *to) {
@@ -248,6 +296,12 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
             return tamis__config_fail(
                 in, root, "keyspace '%.*s' has no database; add one to the keyspace, or to the file", SHOWN,
                 keyspace->pattern);
+        if (has_file(keyspace) && config->redis && keyspace->puts == 0 && keyspace->news_ms == 0)
+            return tamis__fail(
+                in->err, TAMIS_E_INVALID, 0,
+                "%s: line %zu: keyspace '%.*s' has a file and shares a Redis; add keep_news, longer "
+                "than a file is in use, or puts: none if no client uses GUARD.ADD",
+                config->file, keyspace->line, SHOWN, keyspace->pattern);
     }
     return check_redis_prefixes(in, root);
 }
@@ -420,6 +474,9 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            texts_equal(a->database.postgres, b->database.postgres) &&
            texts_equal(a->database.init, b->database.init) && texts_equal(a->row, b->row) &&
            texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
+           texts_equal(a->filter_file, b->filter_file) && texts_equal(a->keys_file, b->keys_file) &&
+           a->secret_size == b->secret_size && !a->secret == !b->secret &&
+           (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) && a->news_ms == b->news_ms &&
            texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
            !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
            a->puts == b->puts && a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&

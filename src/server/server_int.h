@@ -64,6 +64,7 @@ typedef struct server_guard {
     atomic_size_t references;
     tamis_guard_stats last_stats; /* a second ago (server_reports.c) */
     bool scan_fails, load_fails;  /* the log says so */
+    tamis_error scan_error;       /* why `scan_fails`, as in the log */
 } server_guard;
 
 /* The guards of a configuration, longest prefix first. */

@@ -122,6 +122,11 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     options.without_filter = (tamis_guard_mode)keyspace->without_filter;
     options.without_puts = keyspace->puts == 1;
     options.fpr = keyspace->fpr;
+    options.filter_file = keyspace->filter_file;
+    options.keys_file = keyspace->keys_file;
+    options.filter_secret = keyspace->secret;
+    options.filter_secret_size = keyspace->secret_size;
+    options.news_ms = keyspace->news_ms;
     options.scan_ms = keyspace->scan_ms;
     options.scan_new_ms = keyspace->scan_new_ms;
     options.allocator = &config->memory;

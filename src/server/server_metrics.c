@@ -86,8 +86,9 @@ static const struct {
     NUMBER("guard_cache_bytes", "gauge", "Memory of that cache.", cache_bytes),
     NUMBER("guard_filter_keys", "gauge", "Keys in the filter.", filter_keys),
     NUMBER("guard_filter_bytes", "gauge", "Memory of the filter.", filter_bytes),
-    NUMBER("guard_scans_total", "counter", "Full scans of the keys.", scans),
-    NUMBER("guard_failed_scans_total", "counter", "Full scans that failed.", failed_scans),
+    NUMBER("guard_filter_version", "gauge", "Version of the filter file in use; 0: none.", filter_version),
+    NUMBER("guard_scans_total", "counter", "Full scans of the keys, or files that were read.", scans),
+    NUMBER("guard_failed_scans_total", "counter", "Full scans or files that failed.", failed_scans),
 #undef NUMBER
 };
 

@@ -4,30 +4,57 @@
  * Log lines about guards. A guard works in threads of its own and reports by counters. The server compares
  * them once a second with those of the second before:
  *
- *     scans, failed_scans  --> the filter has been read, cannot be read
+ *     scans, failed_scans  --> the filter has been read, cannot be read; each new file
  *     loads, failed_loads  --> queries fail, are answered again
  *     is_silent            --> Redis does not answer, answers again
  *
  * A line tells a change, so that a database that is down for an hour is one line and not 3600.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "server/server_int.h"
+
+static bool has_file(const server_guard *guard) {
+    return guard->keyspace->filter_file || guard->keyspace->keys_file;
+}
+
+static void report_new_filter(tamis_server *server, const server_guard *guard, const tamis_guard_stats *now) {
+    if (now->filter_version)
+        tamis__server_log(server, "keyspace '%.80s': the filter has %" PRIu64 " keys, version %" PRIu64,
+                          guard->keyspace->pattern, now->filter_keys, now->filter_version);
+    else
+        tamis__server_log(server, "keyspace '%.80s': the filter has %" PRIu64 " keys",
+                          guard->keyspace->pattern, now->filter_keys);
+}
+
+/* One line for each reason of a file: it may be missing first, and damaged after that. */
+static void report_failed_scan(tamis_server *server, server_guard *guard, const tamis_guard_stats *now,
+                               const tamis_error *why) {
+    const server_keyspace *keyspace = guard->keyspace;
+
+    if (guard->scan_fails && (!has_file(guard) || strcmp(guard->scan_error.text, why->text) == 0))
+        return;
+    guard->scan_fails = true;
+    guard->scan_error = *why;
+    tamis__server_log(server, "keyspace '%.80s': %s; %s; it is tried again%s", keyspace->pattern,
+                      keyspace->filter_file ? "filter_file cannot be used"
+                      : keyspace->keys_file ? "keys_file cannot be used"
+                                            : "all_keys cannot be read",
+                      why->text, now->has_filter ? ", and the former filter stays" : "");
+}
 
 static void report_filter(tamis_server *server, server_guard *guard, const tamis_guard_stats *now) {
     const tamis_guard_stats *before = &guard->last_stats;
     tamis_error why = TAMIS_ERROR_INIT;
+    const bool fails = tamis_guard_filter_error(guard->guard, &why) != TAMIS_OK;
 
-    if (now->scans > before->scans && (before->scans == 0 || guard->scan_fails)) {
+    if (fails && now->failed_scans > before->failed_scans) {
+        report_failed_scan(server, guard, now, &why);
+    } else if (!fails && (guard->scan_fails ||
+                          (now->scans > before->scans && (before->scans == 0 || has_file(guard))))) {
         guard->scan_fails = false;
-        tamis__server_log(server, "keyspace '%.80s': the filter has %" PRIu64 " keys",
-                          guard->keyspace->pattern, now->filter_keys);
-    } else if (now->failed_scans > before->failed_scans && !guard->scan_fails) {
-        guard->scan_fails = true;
-        /* The reason is known only while there is no filter. */
-        const bool has_filter = tamis_guard_wait_for_filter(guard->guard, 0, &why) == TAMIS_OK;
-        tamis__server_log(server, "keyspace '%.80s': all_keys cannot be read; %s; it is tried again",
-                          guard->keyspace->pattern, has_filter ? "the former filter stays" : why.text);
+        report_new_filter(server, guard, now);
     }
 }
 

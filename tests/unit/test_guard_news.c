@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -303,6 +305,90 @@ static void test_no_wrong_absent_in_any_order(void **state) {
     guard_table_release(&table);
 }
 
+/* ---- the filter comes from a file ---- */
+
+static tamis_guard *open_over_list(guard_table *table, tamis_guard_options *options) {
+    options->redis = server.uri;
+    options->prefix = "list:";
+    options->mark_ms = 100;
+    options->timeout_ms = 400;
+    options->scan_new_ms = 5;
+    options->news_ms = 60000;
+    options->keys_file = scratch("keys");
+    return open_guard(table, options);
+}
+
+static void replace_list(const char *text) {
+    file_write(scratch("new"), text, strlen(text));
+    assert_int_equal(rename(scratch("new"), scratch("keys")), 0);
+}
+
+/* A guard that starts long after a put reads its key in the news that Redis keeps. So does one after a gap. */
+static void test_old_news_for_a_file(void **state) {
+    (void)state;
+    guard_table table;
+    if (!server.pid)
+        skip();
+    scratch_make();
+    guard_table_init(&table);
+    guard_table_put(&table, "old", "1");
+    replace_list("old\n");
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = open_over_list(&table, &options);
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    assert_row(guard, "old", "1");
+    put_row(guard, &table, "put", "2");
+    pause_ms(2000); /* the life of a mark is below 600 ms */
+    tamis_guard *late = open_over_list(&table, &options);
+    wait_for_outcome(late, "none", TAMIS_GUARD_MISSING);
+    assert_row(late, "put", "2");
+    assert_row(late, "old", "1");
+
+    assert_int_equal(kill(server.pid, SIGSTOP), 0);
+    pause_ms(1500);
+    assert_int_equal(find_outcome(late, "none"), TAMIS_GUARD_PENDING);
+    assert_int_equal(kill(server.pid, SIGCONT), 0);
+    wait_for_outcome(late, "none", TAMIS_GUARD_MISSING);
+    assert_row(late, "put", "2");
+    replace_list("old\nother\n");
+    guard_table_put(&table, "other", "3");
+    while (find_outcome(late, "other") == TAMIS_GUARD_MISSING)
+        pause_ms(5);
+    assert_row(late, "put", "2");
+    assert_row(late, "other", "3");
+    tamis_guard_close(late);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+    scratch_remove();
+}
+
+/* News of that time are gone, so the file may lack keys that nobody knows. */
+static void test_a_file_that_is_older_than_the_news(void **state) {
+    (void)state;
+    static const struct timespec old[2] = {{1000000, 0}, {1000000, 0}};
+    guard_table table;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (!server.pid)
+        skip();
+    scratch_make();
+    guard_table_init(&table);
+    replace_list("old\n");
+    assert_int_equal(utimensat(AT_FDCWD, scratch("keys"), old, 0), 0);
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = open_over_list(&table, &options);
+    while (tamis_guard_wait_for_filter(guard, SOME_TIME, &err) == TAMIS_E_TIMEOUT)
+        pause_ms(5);
+    assert_int_equal(err.status, TAMIS_E_CHANGED);
+    assert_non_null(
+        strstr(err.text, " s old, and Redis has the keys of puts of the last 60 s; make it again"));
+    assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_PENDING);
+    replace_list("old\n");
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+    scratch_remove();
+}
+
 static int set_up(void **state) {
     (void)state;
     if (redis_server_installed())
@@ -325,6 +411,8 @@ int main(void) {
         cmocka_unit_test(test_a_gap_needs_a_new_filter),
         cmocka_unit_test(test_no_news_no_put),
         cmocka_unit_test(test_no_wrong_absent_in_any_order),
+        cmocka_unit_test(test_old_news_for_a_file),
+        cmocka_unit_test(test_a_file_that_is_older_than_the_news),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

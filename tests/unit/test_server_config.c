@@ -35,6 +35,7 @@ static void test_all_fields(void **state) {
 
     write_file("init.sql", "CREATE TABLE t(a);");
     write_file("password", "secret\n");
+    write_file("secret", "0123456789abcde\n");
     const tamis_status status = read_text(
         &config,
         "listen: '[::1]:1234'\nmetrics: 127.0.0.1:9390\npassword_file: password\n"
@@ -44,7 +45,8 @@ static void test_all_fields(void **state) {
         "    all_keys: SELECT id FROM items\n    new_keys: SELECT id, n FROM items WHERE n >= ?1\n"
         "    overlap: 2.5\n    value: json\n    life: 10m\n    cache: 0\n    without_filter: closed\n"
         "    fpr: 1e-4\n    sessions: 2\n"
-        "  - keys: config\n    row: SELECT 1\n    database: {postgres: dbname=x}\n    prefix: p\n",
+        "  - keys: config\n    row: SELECT 1\n    database: {postgres: dbname=x}\n    prefix: p\n"
+        "    filter_file: f.tamis\n    secret_file: secret\n    keep_news: 2d\n",
         &err);
 
     if (status != TAMIS_OK)
@@ -72,6 +74,14 @@ static void test_all_fields(void **state) {
     assert_true(item->fpr > 0.99e-4 && item->fpr < 1.01e-4);
     assert_true(other->is_exact);
     assert_string_equal(other->redis_prefix, "p");
+    assert_string_equal(other->filter_file + strlen(directory), "/f.tamis");
+    assert_int_equal(other->secret_size, 16);
+    assert_memory_equal(other->secret, "0123456789abcde\n", 16);
+    assert_int_equal(other->news_ms, 172800000);
+    server_keyspace copy = *other;
+    copy.secret = "0123456789abcdef";
+    assert_true(tamis__server_keyspaces_equal(other, other));
+    assert_false(tamis__server_keyspaces_equal(other, &copy));
     assert_null(other->database.sqlite);
     assert_true(tamis__server_keyspaces_equal(item, item));
     assert_false(tamis__server_keyspaces_equal(item, other));
@@ -176,6 +186,21 @@ static const struct {
      ": line 4: keys: a second keyspace has the pattern 'a*'; remove one"},
     {"keyspaces:\n  - {keys: 'a*', row: S, new_keys: N}\n",
      ": line 2: new_keys: needs all_keys, the keys of all rows; add it"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, keys_file: k}\n",
+     ": line 2: keys_file: given beside filter_file; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, all_keys: A}\n",
+     ": line 2: filter_file: given beside all_keys, another source of keys; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, keys_file: f, new_keys: A}\n",
+     ": line 2: keys_file: given beside new_keys, another source of keys; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, keys_file: f, secret_file: s}\n",
+     ": line 2: secret_file: is that of filter_file; add it, or remove secret_file"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, secret_file: empty2}\n",
+     ": line 2: secret_file: has 2 bytes; give a file of 16 to 4096 bytes"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, keep_news: 1d}\n",
+     ": line 2: keep_news: is for filter_file and keys_file; remove it"},
+    {"redis: redis://h\ndatabase: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, filter_file: f}\n",
+     ": line 4: keyspace 'a*' has a file and shares a Redis; add keep_news, longer than a file is in use, or "
+     "puts: none if no client uses GUARD.ADD"},
     {"keyspaces:\n  - {keys: 'a*', row: S, cache: 1KiB}\n",
      ": line 2: cache: less than 64KiB; give more, or 0 for no cache"},
     {"keyspaces:\n  - {keys: 'a*', row: S, value: xml}\n",

@@ -141,7 +141,8 @@ TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
 /*
  * A guard: answers lookups of keys from four levels, cheapest first.
  *
- *     1. filter       the keys that have a row: if it says "absent", there is no row
+ *     1. filter       the keys that have a row, from scans of the source or from a file: if it says "absent",
+ *                     there is no row
  *     2. cache        values and nulls in this process, bounded in bytes; a null: the key has no row
  *     3. Redis        values and nulls that processes share
  *     4. source       one query at a time for each key, over all processes that share the Redis
@@ -152,9 +153,9 @@ TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
  */
 typedef struct tamis_guard tamis_guard;
 
-/* What a guard does while its filter does not answer. That is before the end of the first scan, after it
- * dropped the filter for lack of memory, or while it is silent (see tamis_guard_put_begin). The mode has no
- * meaning for a source without `scan`. */
+/* What a guard does while its filter does not answer. That is before the end of the first scan, or the first
+ * whole file. It is also after the guard dropped the filter for lack of memory, and while it is silent (see
+ * tamis_guard_put_begin). The mode has no meaning without scans and without a file. */
 typedef enum tamis_guard_mode {
     TAMIS_GUARD_OPEN = 0,  /* continue with level 2 */
     TAMIS_GUARD_CLOSED = 1 /* fail with TAMIS_E_BUSY */
@@ -181,14 +182,36 @@ typedef struct tamis_guard_options {
     uint32_t mark_ms;       /* from the return of tamis_guard_put_begin to the commit, at most; 10 seconds */
     uint64_t cache_bytes;   /* all memory of level 2, at least 64 KiB; 0: no level 2 */
     uint32_t cache_life_ms; /* of a value or null in level 2, at most; 1 second */
-    tamis_guard_mode without_filter;  /* what to do while the filter does not answer */
-    double fpr;                       /* of the filter; 0.001 */
-    uint32_t scan_ms;                 /* from one full scan to the next, see above; 24 hours */
-    uint32_t scan_new_ms;             /* from one scan of new rows to the next; 1 second */
+    tamis_guard_mode without_filter; /* what to do while the filter does not answer */
+    double fpr;                      /* of the filter; 0.001 */
+    uint32_t scan_ms;                /* from one full scan to the next, see above; 24 hours */
+    uint32_t scan_new_ms; /* from one scan of new rows, or look at the file, to the next; 1 second */
     const tamis_allocator *allocator; /* NULL: the default; databases use that of the C library */
     /* True: no guard with this prefix makes puts, other programs write all rows. The filter then also answers
      * while Redis does not. Set it in all guards of the prefix or in none. */
     bool without_puts;
+    /*
+     * NULL, or the file from which the filter comes, if the source has no `scan`. Another program replaces it
+     * by rename. The guard looks at the name every scan_new_ms. It reads a new file into memory, verifies it,
+     * and then uses it. If that fails, the former filter stays (tamis_guard_filter_error).
+     *
+     * - filter_file: a filter for tamis_filter_open. Its keys are the texts of keys of the guard. `fpr` has no
+     *   meaning. A file with a lower tamis_metadata.version is refused, or with the same one and an earlier
+     *   `created`.
+     * - keys_file: one key a line. The last line has an end, too. An older file is refused.
+     *
+     * A key that is neither in the file nor of a put is absent, even if it has a row. The guard keeps the key
+     * of a put until a file has it, in some 80 bytes and its own. See news_ms for other guards and restarts.
+     */
+    const char *filter_file, *keys_file;
+    /* Secret of filter_file with scheme sip (tamis_open_options); copied. NULL: none. */
+    const void *filter_secret;
+    size_t filter_secret_size;
+    /* How long Redis keeps the keys of puts. Required with a file, `redis` and puts: a guard that starts, or
+     * was cut off from Redis, reads them again. It refuses a file that is as old, less the life of a mark.
+     * Count from the moment when the keys of the file were read. Set the same in all guards of the prefix. 0:
+     * three lives of a mark. */
+    uint32_t news_ms;
 } tamis_guard_options;
 
 #define TAMIS_GUARD_OPTIONS_INIT TAMIS__INIT(tamis_guard_options, )
@@ -207,10 +230,12 @@ TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_o
  * The caller's values stay valid. */
 TAMIS_API void tamis_guard_close(tamis_guard *guard);
 
-/* Waits until the filter has the keys of all rows. Returns TAMIS_OK at once if the source has no `scan`, and
- * TAMIS_E_TIMEOUT after timeout_ms. If there is no filter because a scan failed, returns its error at
- * once. */
+/* Waits until there is a whole filter. Returns TAMIS_OK at once without scans and without a file, and
+ * TAMIS_E_TIMEOUT after timeout_ms. If there is no filter because a scan or a file failed, returns its error
+ * at once. */
 TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err);
+/* Returns the error of the last scan or file if it failed, else TAMIS_OK. The guard tries again by itself. */
+TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
 
 /* ---- reading ---- */
 
@@ -336,13 +361,14 @@ typedef struct tamis_guard_stats {
     uint64_t load_steps[TAMIS_GUARD_LATENCY_STEPS]; /* queries by their time; the last has all longer ones */
     uint64_t cache_entries, cache_bytes;            /* of level 2 now */
     uint64_t filter_keys, filter_bytes;             /* of the filter now */
-    bool has_filter;   /* false: none yet, it was dropped, or the source has no `scan` */
+    bool has_filter;   /* false: none yet, it was dropped, or there are neither scans nor a file */
     bool is_saturated; /* the filter has more keys than its rate allows */
     double live_fpr;   /* missing_loads / (missing_loads + absent) since the last scan; NAN: nothing yet */
-    uint64_t scans, failed_scans; /* full scans */
-    int64_t scanned_at; /* time of the last full scan that succeeded, milliseconds since 1970 UTC; 0: none */
+    uint64_t scans, failed_scans; /* full scans, or files */
+    int64_t scanned_at; /* time of the last of them that succeeded, milliseconds since 1970 UTC; 0: none */
     int64_t updated_at; /* the same, of the last scan, full or of new rows */
     bool is_silent;     /* Redis has not answered for 0.2 seconds, so the filter does not answer */
+    uint64_t filter_version; /* tamis_metadata.version of filter_file; 0: none */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

@@ -5,6 +5,7 @@
  *
  *     guard_read.c     levels 1 and 2, and requests for the others
  *     guard_filter.c   level 1
+ *     guard_filter_file.c, guard_added_keys.c   its file, and keys that the file may lack
  *     guard_lookups.c  requests that wait
  *     guard_clock.c    their life, and the clock thread
  *     guard_redis.c    level 3: the Redis thread
@@ -53,10 +54,13 @@ static void set_defaults(tamis_guard_options *options) {
         options->fpr = 0.001;
 }
 
-static tamis_status check_source(const tamis_guard_source *source, tamis_error *err) {
+static tamis_status check_source(const tamis_guard_source *source, bool has_file, tamis_error *err) {
     if (!source->connect || !source->disconnect || !source->load)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the source lacks connect, disconnect or load; set all three");
+    if (has_file && source->scan)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: the filter comes from a file, and the source has `scan`; use one of both");
     return TAMIS_OK;
 }
 
@@ -65,6 +69,24 @@ enum {
     TIME_MAX_MS = 1000000000, /* 11 days: sums of times fit into 32 bits */
     REDIS_PART = 4            /* a call to Redis may take a quarter of the time limit of a request */
 };
+
+static tamis_status check_file(const tamis_guard_options *options, tamis_error *err) {
+    if (options->filter_file && options->keys_file)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: filter_file and keys_file are set; use one");
+    if (!options->filter_secret != !options->filter_secret_size ||
+        (options->filter_secret && !options->filter_file))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: filter_secret needs filter_secret_size and filter_file; set all three");
+    if (options->redis && !options->without_puts && !options->news_ms)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: a file with Redis and puts needs news_ms, longer than the file is used; "
+                           "set it, or without_puts");
+    return TAMIS_OK;
+}
+
+static bool has_file(const tamis_guard_options *options) {
+    return options->filter_file || options->keys_file;
+}
 
 static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
     if (!options->source)
@@ -86,7 +108,7 @@ static tamis_status check_options(const tamis_guard_options *options, tamis_erro
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
                            options->prefix);
-    return TAMIS_OK;
+    return has_file(options) ? check_file(options, err) : TAMIS_OK;
 }
 
 static tamis_status read_options(tamis_guard_options *options, tamis_guard_source *source,
@@ -99,7 +121,7 @@ static tamis_status read_options(tamis_guard_options *options, tamis_guard_sourc
     status = check_options(options, err);
     if (status == TAMIS_OK)
         status = tamis__read_struct(source, sizeof *source, options->source, "TAMIS_GUARD_SOURCE_INIT", err);
-    return status == TAMIS_OK ? check_source(source, err) : status;
+    return status == TAMIS_OK ? check_source(source, has_file(options), err) : status;
 }
 
 /* ---- life ---- */
@@ -160,7 +182,7 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
         status = tamis__guard_lookups_create(guard, session, err);
     if (status == TAMIS_OK && guard->entries && !options->without_puts)
         status = tamis__guard_news_create(&guard->news, guard, err);
-    if (status == TAMIS_OK && guard->source.scan)
+    if (status == TAMIS_OK && (guard->source.scan || has_file(options)))
         status = tamis__guard_filter_create(&guard->filter, guard, err);
     if (status == TAMIS_OK && guard->news)
         status = tamis__guard_news_start(guard->news, err);
@@ -210,6 +232,11 @@ void tamis_guard_close(tamis_guard *guard) {
 tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err) {
     TAMIS__NEED(guard, err);
     return guard->filter ? tamis__guard_filter_wait(guard->filter, timeout_ms, err) : TAMIS_OK;
+}
+
+tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    return guard->filter ? tamis__guard_filter_error(guard->filter, err) : TAMIS_OK;
 }
 
 /* ---- statistics ---- */

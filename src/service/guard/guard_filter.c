@@ -30,6 +30,16 @@
  *
  * A full scan has a session of its own. Meanwhile the old session continues with scan_new, between two
  * batches of the scan, so new rows of other processes are not delayed by it. Their keys go to both filters.
+ *
+ * With a file (guard_filter_file.c) there are no scans and no `building`:
+ *
+ *     file:       A                                       B, complete and verified
+ *     current:    none |-- A -----------------------------|-- B ------------
+ *     added:           a b c .......... all keys of puts and news ......... those that B lacks
+ *
+ * 6. A key of a put or of news is in `added` until a file has it (guard_added_keys.h). The keys of `added` are
+ *    in `current` too. If it cannot take one, as a frozen filter, `searches_added` is set: lookups search
+ *    `added` too. A switch holds `changes`, so no key comes between the lookups in the new filter and its use.
  */
 #include "service/guard/guard_filter.h"
 
@@ -43,6 +53,8 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
+#include "service/guard/guard_added_keys.h"
+#include "service/guard/guard_filter_file.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
 #include "service/guard/guard_source.h"
@@ -64,6 +76,12 @@ struct guard_filter {
     tamis_filter *current, *building;
     uint64_t current_epoch, building_epoch; /* of the news, when their scans began */
     atomic_bool is_incomplete;              /* `building` could not take the key of a put */
+    guard_filter_file *file;                /* NULL: scans */
+    guard_file_version used;                /* of `file`, the version of `current` */
+    struct stat failed;                     /* the last version that could not be used */
+    uint64_t retry_at;                      /* time when it is tried again */
+    guard_added_keys added;                 /* with a file: keys that it may lack */
+    bool searches_added;                    /* `current` lacks keys of `added` */
     /* for the thread alone */
     void *session;         /* the one that scanned `current`; NULL: none */
     uint64_t new_at;       /* time of the next scan_new */
@@ -109,14 +127,37 @@ static bool has_all_news(const guard_filter *filter, uint64_t epoch, uint64_t no
     return !news || tamis__guard_news_live_epoch(news, now) == epoch;
 }
 
-bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count, uint64_t now,
-                              tamis_answer *answers) {
+bool tamis__guard_filter_needs_hashes(const guard_filter *filter) {
+    return !filter->file || !tamis__guard_filter_file_hashes(filter->file);
+}
+
+/* Looks up absent keys in `added`. */
+static tamis_status find_added(const guard_filter *filter, const tamis_key *keys, size_t count,
+                               tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++) {
+        tamis_hash hash;
+        if (answers[i] != TAMIS_ABSENT)
+            continue;
+        const tamis_status status = tamis_hash_many(filter->guard->hasher, &keys[i], 1, &hash, NULL);
+        if (status != TAMIS_OK)
+            return status;
+        if (tamis__guard_added_keys_contain(&filter->added, guard_hash_of(&hash)))
+            answers[i] = TAMIS_PRESENT;
+    }
+    return TAMIS_OK;
+}
+
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_key *keys, const tamis_hash *hashes,
+                              size_t count, uint64_t now, tamis_answer *answers) {
+    tamis_status status = TAMIS_E_BUSY;
     pthread_rwlock_rdlock(&filter->lock);
-    const bool found =
-        filter->current && has_all_news(filter, filter->current_epoch, now) &&
-        tamis_filter_contains_hashes(filter->current, hashes, count, answers, NULL, NULL) == TAMIS_OK;
+    if (filter->current && has_all_news(filter, filter->current_epoch, now))
+        status = hashes ? tamis_filter_contains_hashes(filter->current, hashes, count, answers, NULL, NULL)
+                        : tamis_filter_contains_many(filter->current, keys, count, answers, NULL, NULL);
+    if (status == TAMIS_OK && filter->searches_added)
+        status = find_added(filter, keys, count, answers);
     pthread_rwlock_unlock(&filter->lock);
-    return found;
+    return status == TAMIS_OK;
 }
 
 /* Adds keys to a filter, or to none. The lock `changes` is held. */
@@ -132,9 +173,22 @@ static tamis_status add_hashes(guard_filter *filter, tamis_filter *target, const
     return status;
 }
 
-tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err) {
+static tamis_status add_to_file(guard_filter *filter, tamis_key key, const tamis_hash *hash,
+                                tamis_error *err) {
+    pthread_rwlock_wrlock(&filter->lock);
+    const tamis_status status =
+        tamis__guard_added_keys_add(&filter->added, key, guard_hash_of(hash), tamis__sys.now_unix_ms(), err);
+    if (status == TAMIS_OK && filter->current && !tamis__guard_added_keys_fit(filter->current, key))
+        filter->searches_added = true;
+    pthread_rwlock_unlock(&filter->lock);
+    return status;
+}
+
+tamis_status tamis__guard_filter_add(guard_filter *filter, tamis_key key, const tamis_hash *hash,
+                                     tamis_error *err) {
     pthread_mutex_lock(&filter->changes);
-    const tamis_status status = add_hashes(filter, filter->current, hash, 1, err);
+    tamis_status status = filter->file ? add_to_file(filter, key, hash, err)
+                                       : add_hashes(filter, filter->current, hash, 1, err);
     if (status == TAMIS_OK && add_hashes(filter, filter->building, hash, 1, NULL) != TAMIS_OK)
         atomic_store(&filter->is_incomplete, true);
     pthread_mutex_unlock(&filter->changes);
@@ -243,6 +297,19 @@ static uint64_t read_counter(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* A new filter is in use. */
+static void note_switch(guard_filter *filter) {
+    pthread_mutex_lock(&filter->mutex);
+    filter->has_filter = true;
+    filter->why.status = TAMIS_OK;
+    filter->scans++;
+    filter->scanned_at = filter->updated_at = tamis__sys.now_unix_ms();
+    filter->absent_before = read_counter(&filter->guard->counters.absent);
+    filter->missing_before = read_counter(&filter->guard->counters.missing_loads);
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
 static tamis_status switch_filters(guard_filter *filter, tamis_error *err) {
     pthread_mutex_lock(&filter->changes);
     if (atomic_load(&filter->is_incomplete)) {
@@ -259,15 +326,7 @@ static tamis_status switch_filters(guard_filter *filter, tamis_error *err) {
     pthread_rwlock_unlock(&filter->lock);
     pthread_mutex_unlock(&filter->changes);
     tamis_filter_free(old);
-    pthread_mutex_lock(&filter->mutex);
-    filter->has_filter = true;
-    filter->why.status = TAMIS_OK;
-    filter->scans++;
-    filter->scanned_at = filter->updated_at = tamis__sys.now_unix_ms();
-    filter->absent_before = read_counter(&filter->guard->counters.absent);
-    filter->missing_before = read_counter(&filter->guard->counters.missing_loads);
-    pthread_cond_broadcast(&filter->cond);
-    pthread_mutex_unlock(&filter->mutex);
+    note_switch(filter);
     return TAMIS_OK;
 }
 
@@ -385,6 +444,129 @@ static void scan_new_rows(guard_filter *filter) {
     pthread_mutex_unlock(&filter->mutex);
 }
 
+/* ---- files ---- */
+
+/* Uses a filter of the file, with the keys that it lacks. Takes it over on success. */
+static tamis_status use_file(guard_filter *filter, tamis_filter *loaded, const guard_file_version *version,
+                             uint64_t epoch, tamis_error *err) {
+    bool fits = true;
+    pthread_mutex_lock(&filter->changes);
+    const tamis_status status =
+        tamis__guard_added_keys_into(&filter->added, loaded, version->created, &fits, err);
+    tamis_filter *old = NULL;
+    if (status == TAMIS_OK) {
+        pthread_rwlock_wrlock(&filter->lock);
+        old = filter->current;
+        filter->current = loaded;
+        filter->current_epoch = epoch;
+        filter->searches_added = !fits;
+        filter->used = *version;
+        tamis__guard_added_keys_finish(&filter->added);
+        pthread_rwlock_unlock(&filter->lock);
+    }
+    pthread_mutex_unlock(&filter->changes);
+    tamis_filter_free(old);
+    return status;
+}
+
+/* Makes a filter of the keys in a file. */
+static tamis_status build_from_file(guard_filter *filter, tamis_filter **built, guard_file_version *version,
+                                    tamis_error *err) {
+    tamis_filter *created = NULL;
+    tamis_status status = create_filter(filter, &created, err);
+    if (status != TAMIS_OK)
+        return status;
+    filter_scan keys = {.filter = filter, .targets = {created, NULL}};
+    tamis_guard_scan scan = {add_scanned, &keys};
+    status = tamis__guard_filter_file_scan(filter->file, &filter->used, &scan, version, err);
+    if (status == TAMIS_OK)
+        *built = created;
+    else
+        tamis_filter_free(created);
+    return status;
+}
+
+/* N6: the news have the keys of all puts since the file was made. */
+static tamis_status check_age(const guard_filter *filter, const guard_file_version *version,
+                              tamis_error *err) {
+    const tamis_guard *guard = filter->guard;
+    const int64_t age = tamis__sys.now_unix_ms() - version->created;
+    if (!guard->news || age + filter->added.commit_ms < (int64_t)guard->options.news_ms)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: the file is %lld s old, and Redis has the keys of puts of the last %u s; make it "
+                       "again, or keep news longer",
+                       guard->name, (long long)(age / 1000), (unsigned)(guard->options.news_ms / 1000));
+}
+
+static tamis_status load_file(guard_filter *filter, tamis_error *err) {
+    const uint64_t epoch = filter->guard->news ? tamis__guard_news_epoch(filter->guard->news) : 0;
+    guard_file_version version;
+    tamis_filter *loaded = NULL;
+    tamis_status status =
+        tamis__guard_filter_file_hashes(filter->file)
+            ? tamis__guard_filter_file_open(filter->file, &filter->used, &loaded, &version, err)
+            : build_from_file(filter, &loaded, &version, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = check_age(filter, &version, err);
+    if (status == TAMIS_OK)
+        status = use_file(filter, loaded, &version, epoch, err);
+    if (status == TAMIS_OK)
+        note_switch(filter);
+    else
+        tamis_filter_free(loaded);
+    return status;
+}
+
+/* The file in use is back. */
+static void forget_failure(guard_filter *filter) {
+    filter->pause_ms = 0;
+    pthread_mutex_lock(&filter->mutex);
+    filter->why.status = TAMIS_OK;
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+/* N6: after a gap, `added` has the keys of all news that Redis keeps. The filter answers again if that is
+ * enough. */
+static bool enter_epoch(guard_filter *filter) {
+    const guard_news *news = filter->guard->news;
+    const uint64_t epoch = news ? tamis__guard_news_epoch(news) : 0;
+    if (!filter->current ||
+        (filter->current_epoch != epoch && check_age(filter, &filter->used, NULL) != TAMIS_OK))
+        return false;
+    pthread_rwlock_wrlock(&filter->lock);
+    filter->current_epoch = epoch;
+    pthread_rwlock_unlock(&filter->lock);
+    return true;
+}
+
+/* Loads the file if it was replaced, or if the filter in use does not answer any more. A file that failed is
+ * tried again after a pause, or when it has changed. */
+static void follow_file(guard_filter *filter) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    struct stat now;
+    tamis__guard_filter_file_look(filter->file, &now);
+    filter->full_at = after_ms(tamis__now_ns(), filter->guard->options.scan_new_ms);
+    if (enter_epoch(filter) && tamis__guard_filter_file_equal(&now, &filter->used.st)) {
+        if (filter->pause_ms)
+            forget_failure(filter);
+        return;
+    }
+    if (filter->pause_ms && tamis__guard_filter_file_equal(&now, &filter->failed) &&
+        tamis__now_ns() < filter->retry_at)
+        return;
+    why.status = load_file(filter, &why);
+    if (why.status == TAMIS_OK) {
+        filter->pause_ms = 0;
+        return;
+    }
+    note_failed_scan(filter, &why);
+    filter->failed = now;
+    filter->retry_at = filter->full_at;
+    filter->full_at = after_ms(tamis__now_ns(), filter->guard->options.scan_new_ms);
+}
+
 /* ---- the thread ---- */
 
 /* Rate of lookups of absent keys that the filter did not answer, since the last scan. NAN: too few. The mutex
@@ -434,7 +616,9 @@ static void *keep_filter(void *context) {
             wait_until(filter, next);
             continue;
         }
-        if (now >= filter->full_at || is_rate_too_high(filter, now))
+        if (filter->file && now >= filter->full_at)
+            follow_file(filter);
+        else if (!filter->file && (now >= filter->full_at || is_rate_too_high(filter, now)))
             run_full_scan(filter);
         else if (filter->session && filter->guard->source.scan_new && now >= filter->new_at)
             scan_new_rows(filter);
@@ -466,25 +650,51 @@ tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms,
                        (unsigned)timeout_ms);
 }
 
+tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err) {
+    pthread_mutex_lock(&filter->mutex);
+    const tamis_error why = filter->why;
+    pthread_mutex_unlock(&filter->mutex);
+    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+}
+
 /* ---- life and statistics ---- */
+
+static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, tamis_error *err) {
+    const tamis_guard_options *options = &guard->options;
+    filter->guard = guard;
+    filter->why = (tamis_error)TAMIS_ERROR_INIT;
+    filter->added = (guard_added_keys){
+        .memory = &guard->memory,
+        .commit_ms = guard->entries ? (int64_t)tamis__guard_entries_mark_life(guard->entries)
+                                    : (int64_t)options->mark_ms};
+    const tamis_status status =
+        options->filter_file || options->keys_file
+            ? tamis__guard_filter_file_create(&filter->file, options, &guard->memory, err)
+            : TAMIS_OK;
+    if (status != TAMIS_OK)
+        return status;
+    const int failed = tamis__rwlock_init(&filter->lock);
+    if (!failed)
+        return TAMIS_OK;
+    tamis__guard_filter_file_free(filter->file);
+    return tamis__fail(err, TAMIS_E_SYSTEM, failed, "%s: cannot make a lock: %s", guard->name,
+                       strerror(failed));
+}
 
 tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *guard, tamis_error *err) {
     guard_filter *filter = tamis__alloc(&guard->memory, sizeof *filter, _Alignof(guard_filter));
     if (!filter)
         return tamis__fail_nomem(err, guard->name, sizeof *filter);
-    filter->guard = guard;
-    filter->why = (tamis_error)TAMIS_ERROR_INIT;
-    int failed = tamis__rwlock_init(&filter->lock);
-    if (failed) {
+    const tamis_status status = init_filter(filter, guard, err);
+    if (status != TAMIS_OK) {
         tamis__free(&guard->memory, filter, sizeof *filter);
-        return tamis__fail(err, TAMIS_E_SYSTEM, failed, "%s: cannot make a lock: %s", guard->name,
-                           strerror(failed));
+        return status;
     }
     (void)pthread_mutex_init(&filter->changes, NULL);
     (void)pthread_mutex_init(&filter->mutex, NULL);
     tamis__cond_init(&filter->cond);
     *created = filter;
-    failed = tamis__thread_create(&filter->thread, keep_filter, filter);
+    const int failed = tamis__thread_create(&filter->thread, keep_filter, filter);
     filter->has_thread = !failed;
     if (failed)
         return tamis__fail(err, TAMIS_E_SYSTEM, failed,
@@ -509,6 +719,8 @@ void tamis__guard_filter_free(guard_filter *filter) {
         return;
     tamis__guard_filter_stop(filter);
     tamis_filter_free(filter->current);
+    tamis__guard_added_keys_release(&filter->added);
+    tamis__guard_filter_file_free(filter->file);
     pthread_cond_destroy(&filter->cond);
     pthread_mutex_destroy(&filter->mutex);
     pthread_mutex_destroy(&filter->changes);
@@ -525,6 +737,7 @@ void tamis__guard_filter_stats(guard_filter *filter, tamis_guard_stats *stats) {
         stats->filter_keys = info.added;
         stats->filter_bytes = info.memory;
         stats->is_saturated = info.saturated;
+        stats->filter_version = filter->used.version;
     }
     pthread_rwlock_unlock(&filter->lock);
     pthread_mutex_lock(&filter->mutex);

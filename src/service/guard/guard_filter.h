@@ -9,24 +9,30 @@
 #include <tamis/experimental/guard.h>
 #include <tamis/hash.h>
 
-/* Level 1: the filter of a guard, which a thread scans from the source. Any number of threads may use it at
- * once, except for tamis__guard_filter_stop and tamis__guard_filter_free. */
+/* Level 1: the filter of a guard, which a thread scans from the source, or reads from a file. Any number of
+ * threads may use it at once, except for tamis__guard_filter_stop and tamis__guard_filter_free. */
 typedef struct guard_filter guard_filter;
 
-/* Starts the thread, whose first step is a scan. The guard has its lookups already. */
+/* Starts the thread, whose first step is a scan. The guard has its lookups already. The pointers of
+ * guard->options are valid. */
 tamis_status tamis__guard_filter_create(guard_filter **filter, tamis_guard *guard, tamis_error *err);
 /* Ends the thread. All other functions still work. */
 void tamis__guard_filter_stop(guard_filter *filter);
 /* Does nothing for NULL. */
 void tamis__guard_filter_free(guard_filter *filter);
 
-/* Looks up hashes at a time (tamis__now_ns). False: there is no filter, or its guard is silent (N3), and no
- * answer is set. */
-bool tamis__guard_filter_find(guard_filter *filter, const tamis_hash *hashes, size_t count, uint64_t now,
-                              tamis_answer *answers);
-/* Step P1: adds a hash to the filter, and to the one that is being built. The caller has noted a mark. */
-tamis_status tamis__guard_filter_add(guard_filter *filter, const tamis_hash *hash, tamis_error *err);
+/* True if lookups need the guard's hashes of keys. False: the filter of a file hashes keys by itself. */
+bool tamis__guard_filter_needs_hashes(const guard_filter *filter);
+/* Looks up keys at a time (tamis__now_ns). `hashes`: NULL if they are not needed. False: there is no filter,
+ * or its guard is silent (N3), and no answer is set. */
+bool tamis__guard_filter_find(guard_filter *filter, const tamis_key *keys, const tamis_hash *hashes,
+                              size_t count, uint64_t now, tamis_answer *answers);
+/* Step P1: adds a key to the filter, and to the one that is being built. The caller has noted a mark. */
+tamis_status tamis__guard_filter_add(guard_filter *filter, tamis_key key, const tamis_hash *hash,
+                                     tamis_error *err);
 tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms, tamis_error *err);
+/* Returns why the last scan failed, or TAMIS_OK. */
+tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err);
 /* Fills the fields of *stats about the filter and its scans. */
 void tamis__guard_filter_stats(guard_filter *filter, tamis_guard_stats *stats);
 

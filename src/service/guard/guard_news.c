@@ -4,8 +4,8 @@
  * The news: a stream in Redis with the keys that writers of all guards are about to write.
  *
  *     step   script           key           arguments                       reply
- *     N1     script_publish   PREFIX:news   life of a mark, key             1
- *     N2     script_read      PREFIX:news   cursor or "", life, page size   cursor, last id, keys...
+ *     N1     script_publish   PREFIX:news   time to keep news, key          1
+ *     N2     script_read      PREFIX:news   cursor or "", time, page size   cursor, last id, keys...
  *
  *     writer     publish -> wait 220 ms ------------------------> row
  *     listener   read . . . . read . . . . read . . . .           every 25 ms
@@ -23,7 +23,8 @@
  *    no filter of an earlier epoch answers any more.
  *
  * After a gap, the listener reads news of twice the life of a mark. The clocks of two servers, before and
- * after a failover, may differ.
+ * after a failover, may differ. If the filter comes from a file, it reads all news that Redis keeps: the file
+ * may lack any key of them.
  *
  * The listener polls, and does not wait in Redis (XREAD BLOCK): a request that waits tells nothing about the
  * time until its reply. 40 small requests a second cost a Redis less than a thousandth of its time.
@@ -75,10 +76,13 @@ struct guard_news {
     char *name; /* of the stream */
     size_t name_size;
     uint64_t life_ms;           /* of a mark */
+    uint64_t keep_ms;           /* how long Redis keeps news */
+    uint64_t from_ms;           /* how far back the first request reads */
+    bool keeps_all;             /* the filter comes from a file, and keeps keys by itself */
     atomic_uint_fast64_t heard; /* time (tamis__now_ns) to which the news are known; 0: never heard */
     atomic_uint_fast64_t epoch; /* number of the current epoch; 0: none yet */
     /* of the listener */
-    char cursor[ID]; /* id of the last entry that was read; "": begin twice the life of a mark ago */
+    char cursor[ID]; /* id of the last entry that was read; "": begin `from_ms` ago */
     news_id last;    /* highest id of the stream that was seen */
     bool has_more;   /* the last reply was full */
     pthread_t thread;
@@ -96,15 +100,14 @@ struct guard_news {
     "local time = redis.call('TIME') "                                                                       \
     "local now = time[1] * 1000 + math.floor(time[2] / 1000) "
 
-static const char script_publish[] =
-    NOW "redis.call('XADD', KEYS[1], 'MINID', '~', string.format('%.0f', now - 3 * ARGV[1]), '*', 'key', "
-        "ARGV[2]) "
-        "return 1";
+static const char script_publish[] = NOW
+    "redis.call('XADD', KEYS[1], 'MINID', '~', string.format('%.0f', now - ARGV[1]), '*', 'key', ARGV[2]) "
+    "return 1";
 
 static const char script_read[] =
     "redis.call('XTRIM', KEYS[1], 'MINID', '0') "
     "local cursor, last = ARGV[1], '' "
-    "if cursor == '' then " NOW "cursor = string.format('%.0f', now - 2 * ARGV[2]) .. '-0' end "
+    "if cursor == '' then " NOW "cursor = string.format('%.0f', now - ARGV[2]) .. '-0' end "
     "if redis.call('EXISTS', KEYS[1]) == 1 then "
     "local info = redis.call('XINFO', 'STREAM', KEYS[1]) "
     "for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end end "
@@ -119,7 +122,7 @@ typedef struct news_call {
     guard_news *news;
     const tamis_key *key;
     tamis_key stream, words[3];
-    char life[NUMBER], page[NUMBER];
+    char time[NUMBER], page[NUMBER];
     uint64_t sent; /* time before it was sent for the last time */
 } news_call;
 
@@ -141,13 +144,13 @@ static void make_script(void *context, size_t i, tamis__script *script) {
     script->key_count = 1;
     script->arguments = call->words;
     if (call->key) {
-        call->words[0] = text_word(call->life);
+        call->words[0] = text_word(call->time);
         call->words[1] = *call->key;
         script->argument_count = 2;
         return;
     }
     call->words[0] = text_word(call->news->cursor);
-    call->words[1] = text_word(call->life);
+    call->words[1] = text_word(call->time);
     call->words[2] = text_word(call->page);
     script->argument_count = 3;
 }
@@ -165,7 +168,8 @@ static tamis_status run_script(news_call *call,
                                     .accept_reply = accept_reply,
                                     .confirms = call->key != NULL};
     call->stream = (tamis_key){news->name, news->name_size};
-    snprintf(call->life, sizeof call->life, "%llu", (unsigned long long)news->life_ms);
+    snprintf(call->time, sizeof call->time, "%llu",
+             (unsigned long long)(call->key ? news->keep_ms : news->from_ms));
     snprintf(call->page, sizeof call->page, "%d", PAGE);
     return tamis__scripts_run(tamis__guard_entries_redis(news->guard->entries), &scripts, err);
 }
@@ -254,7 +258,7 @@ static bool is_gap(const guard_news *news, news_id last, uint64_t sent) {
     return is_before(last, news->last) || (heard > 0 && sent - heard >= news->life_ms * GUARD_NS_OF_MS);
 }
 
-/* N5. The next request reads from twice the life of a mark ago. */
+/* N5. The next request begins `from_ms` ago. */
 static void start_again(guard_news *news) {
     guard_lookups *lookups = news->guard->lookups;
     news->cursor[0] = '\0';
@@ -271,10 +275,10 @@ static tamis_status accept_key(guard_news *news, const tamis__reply *text, tamis
     const tamis_key key = {text->text, text->size};
     tamis_hash hash;
     tamis_status status = tamis_hash_many(guard->hasher, &key, 1, &hash, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && !news->keeps_all)
         status = add_recent(news, guard_hash_of(&hash), err);
     if (status == TAMIS_OK && guard->filter)
-        status = tamis__guard_filter_add(guard->filter, &hash, err);
+        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
     if (status == TAMIS_OK)
         tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), NULL);
     return status;
@@ -360,6 +364,9 @@ tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tam
         return tamis__fail_nomem(err, guard->name, sizeof *made);
     made->guard = guard;
     made->life_ms = tamis__guard_entries_mark_life(guard->entries);
+    made->keep_ms = guard->options.news_ms > 3 * made->life_ms ? guard->options.news_ms : 3 * made->life_ms;
+    made->keeps_all = guard->options.filter_file || guard->options.keys_file;
+    made->from_ms = made->keeps_all ? made->keep_ms : 2 * made->life_ms;
     made->name_size = strlen(prefix) + sizeof suffix - 1;
     made->name = tamis__alloc(&guard->memory, made->name_size + 1, 1);
     if (!made->name) {

@@ -70,7 +70,8 @@ static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, 
     tamis_answer answers[GUARD_BATCH];
     uint64_t absent = 0;
     const uint64_t now = guard->news ? tamis__now_ns() : 0; /* only news need a time */
-    if (!tamis__guard_filter_find(guard->filter, batch->hashes, batch->count, now, answers)) {
+    const tamis_hash *hashes = tamis__guard_filter_needs_hashes(guard->filter) ? batch->hashes : NULL;
+    if (!tamis__guard_filter_find(guard->filter, batch->keys, hashes, batch->count, now, answers)) {
         if (guard->options.without_filter == TAMIS_GUARD_OPEN)
             return TAMIS_OK;
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: its filter cannot answer now; ask again later",
@@ -87,9 +88,25 @@ static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, 
     return TAMIS_OK;
 }
 
+/* Hashes the pending keys, one run of neighbours after another. */
+static tamis_status hash_pending(const tamis_guard *guard, find_batch *batch, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0, end; status == TAMIS_OK && i < batch->count; i = end + 1) {
+        for (end = i; end < batch->count && batch->values[end].outcome == TAMIS_GUARD_PENDING;)
+            end++;
+        if (end > i)
+            status = tamis_hash_many(guard->hasher, batch->keys + i, end - i, batch->hashes + i, err);
+    }
+    return status;
+}
+
+/* A filter that hashes keys by itself comes first: keys that it answers need no second hash. */
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
-    tamis_status status = tamis_hash_many(guard->hasher, batch->keys, batch->count, batch->hashes, err);
-    if (status == TAMIS_OK && guard->filter)
+    const bool is_first = guard->filter && !tamis__guard_filter_needs_hashes(guard->filter);
+    tamis_status status = is_first ? find_in_filter(guard, batch, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = hash_pending(guard, batch, err);
+    if (status == TAMIS_OK && guard->filter && !is_first)
         status = find_in_filter(guard, batch, err);
     if (status == TAMIS_OK && guard->cache)
         find_in_cache(guard, batch);

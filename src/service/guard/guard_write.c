@@ -59,7 +59,7 @@ static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *
 /* P1, P2, N1: all but the wait. */
 static tamis_status begin_marked(tamis_guard *guard, tamis_key key, const tamis_hash *hash, guard_put *put,
                                  tamis_error *err) {
-    tamis_status status = guard->filter ? tamis__guard_filter_add(guard->filter, hash, err) : TAMIS_OK;
+    tamis_status status = guard->filter ? tamis__guard_filter_add(guard->filter, key, hash, err) : TAMIS_OK;
     if (status != TAMIS_OK)
         return status;
     return guard->entries ? mark_in_redis(guard, key, put, err)
@@ -111,7 +111,7 @@ tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_
     if (status != TAMIS_OK)
         return status;
     if (!token && guard->filter) /* the row may be new */
-        status = tamis__guard_filter_add(guard->filter, &hash, err);
+        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
     if (guard->entries) {
         const tamis_status unmarked =
             tamis__guard_entries_unmark(guard->entries, key, token, status == TAMIS_OK ? err : NULL);
