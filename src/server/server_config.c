@@ -68,6 +68,7 @@ static const config_field keyspace_fields[] = {
     {"row", FIELD_TEXT, AT(server_keyspace, row), .is_required = true},
     {"all_keys", FIELD_TEXT, AT(server_keyspace, all_keys)},
     {"new_keys", FIELD_TEXT, AT(server_keyspace, new_keys)},
+    {"notify", FIELD_TEXT, AT(server_keyspace, notify)},
     {"filter_file", FIELD_PATH, AT(server_keyspace, filter_file)},
     {"keys_file", FIELD_PATH, AT(server_keyspace, keys_file)},
     {"secret_file", FIELD_PATH, AT(server_keyspace, secret_file)},
@@ -164,6 +165,10 @@ static tamis_status check_filter(const config_reader *in, const yaml_node_t *nod
 
     if (keyspace->new_keys && !keyspace->all_keys && !has_file(keyspace))
         return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
+    if (keyspace->notify && !keyspace->all_keys)
+        return tamis__config_fail(in, node,
+                                  "notify: needs all_keys, which finds rows of times without a "
+                                  "connection; add it");
     if (keyspace->filter_file && keyspace->keys_file)
         return tamis__config_fail(in, node, "keys_file: given beside filter_file; remove one");
     if (has_file(keyspace) && (keyspace->all_keys || keyspace->new_keys))
@@ -296,6 +301,10 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
             return tamis__config_fail(
                 in, root, "keyspace '%.*s' has no database; add one to the keyspace, or to the file", SHOWN,
                 keyspace->pattern);
+        if (keyspace->notify && !keyspace->database.postgres)
+            return tamis__fail(in->err, TAMIS_E_INVALID, 0,
+                               "%s: line %zu: notify: is for PostgreSQL; give new_keys for SQLite",
+                               config->file, keyspace->line);
         if (has_file(keyspace) && config->redis && keyspace->puts == 0 && keyspace->news_ms == 0)
             return tamis__fail(
                 in->err, TAMIS_E_INVALID, 0,
@@ -474,16 +483,17 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            texts_equal(a->database.postgres, b->database.postgres) &&
            texts_equal(a->database.init, b->database.init) && texts_equal(a->row, b->row) &&
            texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
-           texts_equal(a->filter_file, b->filter_file) && texts_equal(a->keys_file, b->keys_file) &&
-           a->secret_size == b->secret_size && !a->secret == !b->secret &&
-           (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) && a->news_ms == b->news_ms &&
-           texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
-           !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
-           a->puts == b->puts && a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
-           a->cache_life_ms == b->cache_life_ms && a->timeout_ms == b->timeout_ms &&
-           a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
-           a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&
-           a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) && !(a->fpr > b->fpr);
+           texts_equal(a->notify, b->notify) && texts_equal(a->filter_file, b->filter_file) &&
+           texts_equal(a->keys_file, b->keys_file) && a->secret_size == b->secret_size &&
+           !a->secret == !b->secret && (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) &&
+           a->news_ms == b->news_ms && texts_equal(a->redis_prefix, b->redis_prefix) &&
+           !(a->overlap < b->overlap) && !(a->overlap > b->overlap) && a->value == b->value &&
+           a->without_filter == b->without_filter && a->puts == b->puts && a->life_ms == b->life_ms &&
+           a->null_life_ms == b->null_life_ms && a->cache_life_ms == b->cache_life_ms &&
+           a->timeout_ms == b->timeout_ms && a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms &&
+           a->scan_ms == b->scan_ms && a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions &&
+           a->keys_max == b->keys_max && a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) &&
+           !(a->fpr > b->fpr);
 }
 
 bool tamis__server_filters_equal(const server_filters *a, const server_filters *b) {

@@ -38,9 +38,9 @@ typedef struct server_keyspace {
     size_t prefix_size;
     bool is_exact; /* the only key is the prefix */
     server_database database;
-    const char *row, *all_keys, *new_keys; /* NULL: not given */
-    const char *filter_file, *keys_file;   /* the same */
-    const char *secret_file, *secret;      /* the same; `secret`: its content */
+    const char *row, *all_keys, *new_keys, *notify; /* NULL: not given */
+    const char *filter_file, *keys_file;            /* the same */
+    const char *secret_file, *secret;               /* the same; `secret`: its content */
     size_t secret_size;
     uint32_t news_ms; /* 0: not given */
     double overlap;

@@ -96,6 +96,7 @@ static tamis_status open_source(tamis_guard_source *source, const server_keyspac
     sql.keys = keyspace->all_keys;
     sql.new_keys = keyspace->new_keys;
     sql.overlap = keyspace->overlap;
+    sql.channel = keyspace->notify;
     sql.as_json = keyspace->value == 1;
     sql.init = database->init;
     return database->sqlite ? tamis_guard_sqlite_create(source, &sql, err)

@@ -87,6 +87,7 @@ static const struct {
     NUMBER("guard_filter_keys", "gauge", "Keys in the filter.", filter_keys),
     NUMBER("guard_filter_bytes", "gauge", "Memory of the filter.", filter_bytes),
     NUMBER("guard_filter_version", "gauge", "Version of the filter file in use; 0: none.", filter_version),
+    NUMBER("guard_notified_keys_total", "counter", "Keys of new rows by NOTIFY.", reported_keys),
     NUMBER("guard_scans_total", "counter", "Full scans of the keys, or files that were read.", scans),
     NUMBER("guard_failed_scans_total", "counter", "Full scans or files that failed.", failed_scans),
 #undef NUMBER
@@ -156,6 +157,11 @@ static void append_guard_filters(struct evbuffer *text, const server_guards *gua
     for (size_t i = 0; i < guards->count; i++) {
         append_keyspace(text, "guard_filter_saturated", guards->items[i]);
         evbuffer_add_printf(text, "} %d\n", stats[i].is_saturated);
+    }
+    append_head(text, "guard_listening", "gauge", "1: a connection waits for NOTIFY.");
+    for (size_t i = 0; i < guards->count; i++) {
+        append_keyspace(text, "guard_listening", guards->items[i]);
+        evbuffer_add_printf(text, "} %d\n", stats[i].is_listening);
     }
     append_head(text, "guard_redis_silent", "gauge",
                 "1: Redis has not answered lately, so the filter does not answer either.");

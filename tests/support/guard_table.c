@@ -10,7 +10,8 @@
 typedef struct table_session {
     guard_table *table;
     uint64_t downs;   /* of the table when it was opened */
-    uint64_t changes; /* of the table at the last scan */
+    uint64_t changes; /* of the table at the last scan, or when keys were last reported */
+    bool is_listening;
 } table_session;
 
 static void check(bool condition, const char *what) {
@@ -43,7 +44,7 @@ static tamis_status connect_table(void *context, uint32_t timeout_ms, void **ses
         return fail_with(err, TAMIS_E_IO, "table: connection refused; start it");
     table_session *opened = malloc(sizeof *opened);
     check(opened != NULL, "no memory");
-    *opened = (table_session){table, downs, 0};
+    *opened = (table_session){table, downs, 0, false};
     *session = opened;
     return TAMIS_OK;
 }
@@ -161,6 +162,32 @@ static tamis_status scan_new_of_table(void *session, tamis_guard_scan *scan, tam
     return scan_since(session, ((table_session *)session)->changes, false, scan, err);
 }
 
+/* True if there is something to report. The first call begins. */
+static bool has_reports(table_session *session) {
+    guard_table *table = session->table;
+    pthread_mutex_lock(&table->mutex);
+    if (!session->is_listening && !is_broken(session)) {
+        session->is_listening = true;
+        session->changes = table->changes;
+        table->listens++;
+    }
+    const bool has_some = is_broken(session) || session->changes < table->changes;
+    pthread_mutex_unlock(&table->mutex);
+    return has_some;
+}
+
+static tamis_status listen_to_table(void *context, uint32_t timeout_ms, tamis_guard_scan *scan,
+                                    tamis_error *err) {
+    table_session *session = context;
+    const bool is_first = !session->is_listening;
+    for (uint32_t waited = 0; !has_reports(session); waited++) {
+        if (is_first || waited >= timeout_ms)
+            return TAMIS_OK;
+        pause_ms(1);
+    }
+    return scan_since(session, session->changes, false, scan, err);
+}
+
 void guard_table_source(guard_table *table, tamis_guard_source *source) {
     source->context = table;
     source->connect = connect_table;
@@ -172,6 +199,12 @@ void guard_table_source_scanned(guard_table *table, tamis_guard_source *source) 
     guard_table_source(table, source);
     source->scan = scan_table;
     source->scan_new = scan_new_of_table;
+}
+
+void guard_table_source_listened(guard_table *table, tamis_guard_source *source) {
+    guard_table_source(table, source);
+    source->scan = scan_table;
+    source->listen = listen_to_table;
 }
 
 /* ---- rows ---- */

@@ -36,6 +36,7 @@ typedef struct guard_table {
     bool is_down;                /* connections are refused, queries fail */
     uint64_t downs;              /* times that it went down: sessions from before are broken */
     bool fails_scans;            /* full scans fail with TAMIS_E_REFUSED */
+    uint64_t listens;            /* sessions that began to listen */
     /* set before the guard is opened */
     uint32_t delay_ms;      /* of a query, between reading the row and the answer */
     uint32_t scan_delay_ms; /* of a scan, for each batch of keys */
@@ -47,6 +48,8 @@ void guard_table_release(guard_table *table);
 /* Fills *source, which uses the table. Without `scan` and `scan_new`, see the next one. */
 void guard_table_source(guard_table *table, tamis_guard_source *source);
 void guard_table_source_scanned(guard_table *table, tamis_guard_source *source);
+/* The same with `listen` instead of `scan_new`. */
+void guard_table_source_listened(guard_table *table, tamis_guard_source *source);
 
 /* Write a row, or remove it. The mutex is not locked. */
 void guard_table_put(guard_table *table, const char *key, const char *value);

@@ -334,6 +334,160 @@ static void test_put_end_without_begin_adds_the_key(void **state) {
     guard_table_release(&table);
 }
 
+/* ---- the database reports keys ---- */
+
+static tamis_guard *open_listened(guard_table *table, tamis_guard_options *options) {
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    guard_table_source_listened(table, &source);
+    options->source = &source;
+    tamis_guard *guard = open_guard(table, options);
+    options->source = NULL;
+    return guard;
+}
+
+/* Waits until the filter has the key. */
+static void wait_for_key(tamis_guard *guard, const char *name) {
+    const tamis_key key = key_of(name);
+    tamis_guard_value value = TAMIS_GUARD_VALUE_INIT;
+    for (int waited = 0;; waited++) {
+        assert_int_equal(tamis_guard_find_many(guard, &key, 1, &value, NULL), TAMIS_OK);
+        const tamis_guard_outcome outcome = value.outcome;
+        tamis_guard_value_release(&value);
+        if (outcome != TAMIS_GUARD_MISSING)
+            return;
+        assert_true(waited < 20000);
+        pause_ms(1);
+    }
+}
+
+static void test_reported_keys_are_found_without_scans(void **state) {
+    (void)state;
+    char name[16];
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 100);
+    options.cache_bytes = 1 << 20;
+    options.cache_life_ms = 3600000;
+    tamis_guard *guard = open_listened(&table, &options);
+    wait_for_filter(guard);
+    assert_true(stats_of(guard).is_listening);
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "late%d", i);
+        assert_row(guard, name, "");
+        guard_table_put(&table, name, name);
+        wait_for_key(guard, name);
+        assert_row(guard, name, name);
+    }
+    assert_int_equal(guard_table_scans(&table), 1);
+    assert_int_equal(stats_of(guard).reported_keys, 300);
+    guard_table_put(&table, "late1", "changed"); /* a cached answer is dropped */
+    for (int waited = 0; stats_of(guard).reported_keys < 301; waited++) {
+        assert_true(waited < 20000);
+        pause_ms(1);
+    }
+    assert_row(guard, "late1", "changed");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* Keys that come while a scan reads rows are in its filter. */
+static void test_keys_reported_during_a_scan(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 500);
+    table.scan_delay_ms = 20;
+    tamis_guard *guard = open_listened(&table, &options);
+    while (guard_table_scans(&table) == 0)
+        pause_ms(1);
+    guard_table_put(&table, "during", "1");
+    wait_for_filter(guard);
+    wait_for_key(guard, "during");
+    assert_row(guard, "during", "1");
+    assert_int_equal(guard_table_scans(&table), 1);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* Nobody reports what was written without a session: the next scan finds it. */
+static void test_a_lost_listener_scans_again(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    tamis_guard *guard = open_listened(&table, &options);
+    wait_for_filter(guard);
+    for (uint64_t round = 1; round < 4; round++) {
+        char name[16];
+        guard_table_stop(&table);
+        while (stats_of(guard).is_listening)
+            pause_ms(1);
+        assert_row(guard, "none", ""); /* the old filter stays */
+        snprintf(name, sizeof name, "meanwhile%d", (int)round);
+        guard_table_put(&table, name, "1");
+        guard_table_start(&table);
+        wait_for_key(guard, name);
+        while (stats_of(guard).scans < round + 1)
+            pause_ms(1);
+        assert_row(guard, name, "1");
+        assert_int_equal(tamis_guard_filter_error(guard, NULL), TAMIS_OK);
+    }
+    assert_int_equal(table.listens, 4);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+static void test_no_listener_at_the_start(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    guard_table_source_listened(&table, &source);
+    tamis_guard *guard = open_listened(&table, &options);
+    guard_table_stop(&table);
+    guard_table_start(&table); /* before or after the first session */
+    wait_for_filter(guard);
+    assert_row(guard, "row9", "row9");
+    tamis_guard_close(guard);
+    source.scan = NULL;
+    options.source = &source;
+    assert_int_equal(tamis_guard_open(&guard, &options, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "guard: the source has `listen` without `scan`; set both, or none");
+    guard_table_release(&table);
+}
+
+/* A filter that lacks a reported key answers nothing until the next scan. */
+static void test_a_reported_key_that_does_not_fit(void **state) {
+    (void)state;
+    static const tamis_allocator allocator = {alloc_block, free_block, NULL};
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    options.allocator = &allocator;
+    options.without_filter = TAMIS_GUARD_CLOSED;
+    tamis_guard *guard = open_listened(&table, &options);
+    wait_for_filter(guard);
+    atomic_store(&is_memory_short, true);
+    fill_table(&table, 20000);
+    while (stats_of(guard).has_filter)
+        pause_ms(5);
+    assert_null(get_row(guard, "row19999", &err));
+    atomic_store(&is_memory_short, false);
+    while (!stats_of(guard).has_filter)
+        pause_ms(10);
+    assert_row(guard, "row19999", "row19999");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_put_end_without_begin_adds_the_key),
@@ -346,6 +500,11 @@ int main(void) {
         cmocka_unit_test(test_lost_session_scans_again),
         cmocka_unit_test(test_filter_that_lacks_a_key_is_dropped),
         cmocka_unit_test(test_no_row_is_lost_while_filters_change),
+        cmocka_unit_test(test_reported_keys_are_found_without_scans),
+        cmocka_unit_test(test_keys_reported_during_a_scan),
+        cmocka_unit_test(test_a_lost_listener_scans_again),
+        cmocka_unit_test(test_no_listener_at_the_start),
+        cmocka_unit_test(test_a_reported_key_that_does_not_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

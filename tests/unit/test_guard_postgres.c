@@ -414,6 +414,122 @@ static void test_new_keys_by_each_type(void **state) {
     }
 }
 
+/* ---- notifications ---- */
+
+/* Returns the keys that arrive within a second, sorted. */
+static const char *listen_keys(const tamis_guard_source *source, void *session, size_t count) {
+    static char text[400];
+    scan_result result = {0};
+    tamis_guard_scan scan = scan_into(&result);
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    for (int tries = 0; tries < 200 && result.count < count; tries++)
+        if (source->listen(session, 100, &scan, &err) != TAMIS_OK)
+            fail_msg("%s", err.text);
+    snprintf(text, sizeof text, "%.*s", (int)result.text.size, (const char *)result.text.data);
+    bytes_clear(&result.text);
+    return text;
+}
+
+static void test_notified_keys(void **state) {
+    NEED_SERVER();
+    postgres_run(writer, "CREATE TABLE t(id text PRIMARY KEY);"
+                         "CREATE FUNCTION announce() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                         " PERFORM pg_notify('New \"rows\"', NEW.id::text); RETURN NULL; END $$;"
+                         "CREATE TRIGGER announce AFTER INSERT OR UPDATE OF id ON t FOR EACH ROW"
+                         " EXECUTE FUNCTION announce()");
+    tamis_guard_sql sql = sql_of("SELECT id FROM t WHERE id = $1");
+    sql.keys = "SELECT id FROM t";
+    sql.channel = "New \"rows\""; /* quoted as an identifier */
+    tamis_guard_source source;
+    void *session = connect_to(&source, &sql);
+    scan_result none = {0};
+    tamis_guard_scan scan = scan_into(&none);
+
+    postgres_run(writer, "INSERT INTO t VALUES('before')");
+    assert_int_equal(source.listen(session, 10000, &scan, NULL), TAMIS_OK);
+    assert_int_equal(none.count, 0);
+    const uint64_t start = tamis__now_ns();
+    assert_int_equal(source.listen(session, 50, &scan, NULL), TAMIS_OK); /* nothing comes */
+    assert_in_range((tamis__now_ns() - start) / 1000000, 49, 5000);
+    assert_int_equal(none.count, 0);
+    postgres_run(writer, "INSERT INTO t VALUES('a')");
+    assert_string_equal(listen_keys(&source, session, 1), "a\n");
+    postgres_run(writer, "BEGIN; INSERT INTO t VALUES('gone'); ROLLBACK; NOTIFY other, 'x';"
+                         "NOTIFY \"New \"\"rows\"\"\";"
+                         "INSERT INTO t VALUES('gr\u00fcn'), ('c'); UPDATE t SET id = 'd' WHERE id = 'c'");
+    assert_string_equal(listen_keys(&source, session, 3), "gr\u00fcn\nc\nd\n");
+    postgres_run(writer, "INSERT INTO t SELECT 'row' || n FROM generate_series(1, 5000) AS n");
+    (void)listen_keys(&source, session, 5000);
+    /* the server ends the session */
+    postgres_run(writer,
+                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%%'");
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    for (int tries = 0; tries < 200 && status == TAMIS_OK; tries++)
+        status = source.listen(session, 100, &scan, &err);
+    assert_int_equal(status, TAMIS_E_IO);
+    assert_contains(err.text, "PostgreSQL: notify: ");
+    disconnect_from(&source, session);
+    sql.keys = NULL;
+    assert_int_equal(tamis_guard_postgres_create(&source, &sql, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text,
+                        "channel: needs `keys`, the query for the keys of all rows; give both, or none");
+}
+
+/* A guard over a table with a trigger. No scan finds the rows, except after a lost connection. */
+static void test_a_guard_that_is_notified(void **state) {
+    NEED_SERVER();
+    postgres_run(writer, "CREATE TABLE t(id bigint PRIMARY KEY);"
+                         "CREATE FUNCTION announce() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                         " PERFORM pg_notify('rows', NEW.id::text); RETURN NULL; END $$;"
+                         "CREATE TRIGGER announce AFTER INSERT ON t FOR EACH ROW"
+                         " EXECUTE FUNCTION announce(); INSERT INTO t VALUES(1)");
+    tamis_guard_sql sql = sql_of("SELECT 'row ' || id FROM t WHERE id = $1");
+    sql.keys = "SELECT id FROM t";
+    sql.channel = "rows";
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    options.source = &source;
+    options.timeout_ms = 10000;
+    if (tamis_guard_postgres_create(&source, &sql, &err) != TAMIS_OK ||
+        tamis_guard_open(&guard, &options, &err) != TAMIS_OK ||
+        tamis_guard_wait_for_filter(guard, 20000, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    for (int i = 2; i < 12; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        const tamis_key key = {text, strlen(text)};
+        tamis_guard_value value = TAMIS_GUARD_VALUE_INIT;
+        assert_int_equal(tamis_guard_get_many(guard, &key, 1, &value, &err), TAMIS_OK);
+        assert_int_equal(value.outcome, TAMIS_GUARD_MISSING);
+        if (i == 5 || i == 9) /* the key is lost, and the next scan finds the row */
+            postgres_run(writer, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                 " WHERE query LIKE 'LISTEN%%'");
+        postgres_run(writer, "INSERT INTO t VALUES(%d)", i);
+        for (int waited = 0; value.outcome != TAMIS_GUARD_FOUND; waited++) {
+            assert_true(waited < 20000);
+            pause_ms(1);
+            tamis_guard_value_release(&value);
+            assert_int_equal(tamis_guard_get_many(guard, &key, 1, &value, &err), TAMIS_OK);
+        }
+        assert_int_equal(value.size, strlen(text) + 4);
+        assert_memory_equal((const char *)value.data + 4, text, strlen(text));
+        tamis_guard_value_release(&value);
+        tamis_guard_stats stats = TAMIS_GUARD_STATS_INIT;
+        for (int waited = 0; !stats.is_listening; waited++) {
+            assert_true(waited < 20000);
+            pause_ms(1);
+            assert_int_equal(tamis_guard_stats_get(guard, &stats, NULL), TAMIS_OK);
+        }
+        assert_in_range(stats.scans, 1, 1 + (i >= 5) + (i >= 9));
+    }
+    tamis_guard_close(guard);
+    tamis_guard_source_free(&source);
+}
+
 /* ---- errors ---- */
 
 static void test_queries_are_checked(void **state) {
@@ -730,6 +846,8 @@ int main(void) {
         TEST(test_new_keys_after_a_high_value),
         TEST(test_times_as_keys),
         TEST(test_new_keys_by_each_type),
+        TEST(test_notified_keys),
+        TEST(test_a_guard_that_is_notified),
         TEST(test_queries_are_checked),
         TEST(test_statements_have_names_of_their_session),
         TEST(test_session_only_reads),

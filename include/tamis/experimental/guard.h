@@ -63,6 +63,11 @@ typedef struct tamis_guard_source {
      * failure, the guard calls `scan` in another session, and uses its filter meanwhile. NULL: the guard
      * finds new rows by its next `scan`. */
     tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
+    /* Passes at least the keys of rows that are committed after the session's first `listen`. That one returns
+     * at once; each later one when there are keys, or after timeout_ms. The session has no other use. After
+     * each first one, the guard calls `scan`. After a failure, it opens another session, and uses its filter
+     * meanwhile. NULL: the database reports no keys. Needs `scan`. */
+    tamis_status (*listen)(void *session, uint32_t timeout_ms, tamis_guard_scan *scan, tamis_error *err);
 } tamis_guard_source;
 
 #define TAMIS_GUARD_SOURCE_INIT TAMIS__INIT(tamis_guard_source, )
@@ -106,6 +111,10 @@ typedef struct tamis_guard_sql {
      * search_path. SQLite: they run once, before the first session. They may fill the database
      * "file:NAME?mode=memory&cache=shared", which then lives as long as the source. */
     const char *init;
+    /* NULL, or the channel on which PostgreSQL notifies of keys of new rows, as `keys` returns them; needs
+     * `keys`. A trigger on the table calls pg_notify(channel, key). The session of LISTEN must reach the
+     * server itself, not a pool of connections for single transactions. Keys are text, not bytea. */
+    const char *channel;
 } tamis_guard_sql;
 
 #define TAMIS_GUARD_SQL_INIT TAMIS__INIT(tamis_guard_sql, )
@@ -173,10 +182,10 @@ typedef struct tamis_guard_options {
     /* PREFIX of the Redis keys, see docs/GUARD-PROTOCOL.md; NULL: "tamis:". Guards with the same rows share a
      * prefix, others must not. Braces are TAMIS_E_INVALID. */
     const char *prefix;
-    uint32_t sessions;      /* sessions for `load`, so queries at once; scans open up to two more; 4 */
-    uint32_t keys_max;      /* keys that wait for levels 3 and 4 at once; more get TAMIS_E_BUSY; 10000 */
-    uint32_t timeout_ms;    /* of one request, and of one query; 1000 */
-    uint32_t life_ms;       /* of a value in Redis, plus up to a tenth at random; 10 minutes */
+    uint32_t sessions;   /* sessions for `load`, so queries at once; scans and `listen` open three more; 4 */
+    uint32_t keys_max;   /* keys that wait for levels 3 and 4 at once; more get TAMIS_E_BUSY; 10000 */
+    uint32_t timeout_ms; /* of one request, and of one query; 1000 */
+    uint32_t life_ms;    /* of a value in Redis, plus up to a tenth at random; 10 minutes */
     uint32_t null_life_ms;  /* of a null in Redis, likewise; 30 seconds */
     uint32_t lease_ms;      /* of a lease, which its holder renews; 5 seconds */
     uint32_t mark_ms;       /* from the return of tamis_guard_put_begin to the commit, at most; 10 seconds */
@@ -219,7 +228,7 @@ typedef struct tamis_guard_options {
 /*
  * Opens a guard. Connects to the Redis and opens one session, so that their errors are returned here. A
  * thread of the guard makes the first scan after the return, see tamis_guard_wait_for_filter. Starts
- * `sessions` threads and up to four more. The caller owns *guard until tamis_guard_close.
+ * `sessions` threads and up to five more. The caller owns *guard until tamis_guard_close.
  *
  * - TAMIS_E_INVALID, TAMIS_E_NOMEM, TAMIS_E_SYSTEM (no thread could be started).
  * - TAMIS_E_RANGE: cache_bytes is too small. Errors of tamis_redis_open, and of the source.
@@ -369,6 +378,8 @@ typedef struct tamis_guard_stats {
     int64_t updated_at; /* the same, of the last scan, full or of new rows */
     bool is_silent;     /* Redis has not answered for 0.2 seconds, so the filter does not answer */
     uint64_t filter_version; /* tamis_metadata.version of filter_file; 0: none */
+    uint64_t reported_keys;  /* keys from `listen` */
+    bool is_listening;       /* a session listens; false: it is lost, or the source has no `listen` */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

@@ -13,7 +13,8 @@
  *     guard_cache.c    level 2
  *     guard_entries.c  the scripts of level 3
  *     guard_write.c    puts
- *     guard_news.c     keys of puts of other guards: the listener
+ *     guard_news.c     keys of puts of other guards
+ *     guard_listener.c keys that the database reports
  *     guard_mark.c     puts in progress in this process
  *     guard_value.c    values that several holders share
  *     guard_source.c   functions that a source calls
@@ -61,6 +62,9 @@ static tamis_status check_source(const tamis_guard_source *source, bool has_file
     if (has_file && source->scan)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the filter comes from a file, and the source has `scan`; use one of both");
+    if (source->listen && !source->scan)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: the source has `listen` without `scan`; set both, or none");
     return TAMIS_OK;
 }
 
@@ -186,6 +190,8 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
         status = tamis__guard_filter_create(&guard->filter, guard, err);
     if (status == TAMIS_OK && guard->news)
         status = tamis__guard_news_start(guard->news, err);
+    if (status == TAMIS_OK && guard->source.listen)
+        status = tamis__guard_listener_create(&guard->listener, guard, err);
     return status;
 }
 
@@ -217,10 +223,12 @@ void tamis_guard_close(tamis_guard *guard) {
         return;
     const tamis_allocator memory = guard->memory;
     tamis__guard_news_stop(guard->news);
+    tamis__guard_listener_stop(guard->listener);
     tamis__guard_filter_stop(guard->filter);
     tamis__guard_lookups_free(guard->lookups);
     tamis__guard_filter_free(guard->filter);
     tamis__guard_news_free(guard->news);
+    tamis__guard_listener_free(guard->listener);
     if (guard->entries)
         tamis__guard_entries_close(guard->entries);
     if (guard->cache)
@@ -272,6 +280,8 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
     filled.live_fpr = (double)NAN;
     if (guard->filter)
         tamis__guard_filter_stats(guard->filter, &filled);
+    if (guard->listener)
+        tamis__guard_listener_stats(guard->listener, &filled);
     filled.is_silent = guard->news && !tamis__guard_news_live_epoch(guard->news, tamis__now_ns());
     if (guard->cache)
         tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);

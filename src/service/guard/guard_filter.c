@@ -76,6 +76,7 @@ struct guard_filter {
     tamis_filter *current, *building;
     uint64_t current_epoch, building_epoch; /* of the news, when their scans began */
     atomic_bool is_incomplete;              /* `building` could not take the key of a put */
+    atomic_bool is_scan_due;                /* the listener needs a scan that begins now */
     guard_filter_file *file;                /* NULL: scans */
     guard_file_version used;                /* of `file`, the version of `current` */
     struct stat failed;                     /* the last version that could not be used */
@@ -340,6 +341,12 @@ static void drop_filter(guard_filter *filter, const tamis_error *why) {
     pthread_mutex_unlock(&filter->mutex);
 }
 
+void tamis__guard_filter_drop(guard_filter *filter, const tamis_error *why) {
+    static const tamis_error unknown = {.status = TAMIS_E_NOMEM, .text = "the filter could not take a key"};
+    atomic_store(&filter->is_incomplete, true);
+    drop_filter(filter, why ? why : &unknown);
+}
+
 /* ---- scans ---- */
 
 static void close_session(guard_filter *filter, void **session) {
@@ -387,14 +394,18 @@ static void double_pause(guard_filter *filter) {
                                                              : 2 * filter->pause_ms;
 }
 
-static void note_failed_scan(guard_filter *filter, const tamis_error *why) {
-    double_pause(filter);
-    filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
+void tamis__guard_filter_note_failure(guard_filter *filter, const tamis_error *why) {
     pthread_mutex_lock(&filter->mutex);
     filter->failed_scans++;
     filter->why = *why;
     pthread_cond_broadcast(&filter->cond);
     pthread_mutex_unlock(&filter->mutex);
+}
+
+static void note_failed_scan(guard_filter *filter, const tamis_error *why) {
+    double_pause(filter);
+    filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
+    tamis__guard_filter_note_failure(filter, why);
 }
 
 static void run_full_scan(guard_filter *filter) {
@@ -602,8 +613,15 @@ static bool follow_epoch(guard_filter *filter) {
 
 static void wait_until(guard_filter *filter, uint64_t time) {
     pthread_mutex_lock(&filter->mutex);
-    while (!filter->is_closing && tamis__now_ns() < time)
+    while (!filter->is_closing && !atomic_load(&filter->is_scan_due) && tamis__now_ns() < time)
         (void)tamis__cond_wait(&filter->cond, &filter->mutex, time);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+void tamis__guard_filter_request_scan(guard_filter *filter) {
+    pthread_mutex_lock(&filter->mutex);
+    atomic_store(&filter->is_scan_due, true);
+    pthread_cond_broadcast(&filter->cond);
     pthread_mutex_unlock(&filter->mutex);
 }
 
@@ -616,6 +634,8 @@ static void *keep_filter(void *context) {
             wait_until(filter, next);
             continue;
         }
+        if (atomic_exchange(&filter->is_scan_due, false))
+            filter->full_at = 0;
         if (filter->file && now >= filter->full_at)
             follow_file(filter);
         else if (!filter->file && (now >= filter->full_at || is_rate_too_high(filter, now)))
@@ -663,6 +683,8 @@ static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, tamis_
     const tamis_guard_options *options = &guard->options;
     filter->guard = guard;
     filter->why = (tamis_error)TAMIS_ERROR_INIT;
+    if (guard->source.listen)
+        filter->full_at = UINT64_MAX; /* until the source reports keys */
     filter->added = (guard_added_keys){
         .memory = &guard->memory,
         .commit_ms = guard->entries ? (int64_t)tamis__guard_entries_mark_life(guard->entries)

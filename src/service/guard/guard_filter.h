@@ -31,6 +31,13 @@ bool tamis__guard_filter_find(guard_filter *filter, const tamis_key *keys, const
 tamis_status tamis__guard_filter_add(guard_filter *filter, tamis_key key, const tamis_hash *hash,
                                      tamis_error *err);
 tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms, tamis_error *err);
+/* For a source that reports keys: has the thread scan soon, also if a scan is in progress. The first scan
+ * waits for this. */
+void tamis__guard_filter_request_scan(guard_filter *filter);
+/* Notes why keys are not reported. The filter stays. */
+void tamis__guard_filter_note_failure(guard_filter *filter, const tamis_error *why);
+/* Drops the filter, since it lacks a key that it was given. why: NULL, or the reason. */
+void tamis__guard_filter_drop(guard_filter *filter, const tamis_error *why);
 /* Returns why the last scan failed, or TAMIS_OK. */
 tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err);
 /* Fills the fields of *stats about the filter and its scans. */

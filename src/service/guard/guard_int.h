@@ -10,6 +10,7 @@
 #include "service/guard/guard_cache.h"
 #include "service/guard/guard_entries.h"
 #include "service/guard/guard_filter.h"
+#include "service/guard/guard_listener.h"
 #include "service/guard/guard_lookups.h"
 #include "service/guard/guard_news.h"
 
@@ -35,8 +36,9 @@ struct tamis_guard {
     guard_cache *cache;       /* NULL: no level 2 */
     guard_entries *entries;   /* NULL: no level 3 */
     guard_lookups *lookups;
-    guard_filter *filter; /* NULL: the source has no `scan` */
-    guard_news *news;     /* NULL: no level 3, or options.without_puts */
+    guard_filter *filter;     /* NULL: the source has no `scan`, and there is no file */
+    guard_news *news;         /* NULL: no level 3, or options.without_puts */
+    guard_listener *listener; /* NULL: the source has no `listen` */
     guard_counters counters;
 };
 

@@ -320,7 +320,8 @@ tamis_status tamis_guard_postgres_create(tamis_guard_source *source, const tamis
                                                  .disconnect = disconnect,
                                                  .load = load,
                                                  .scan = scan_all,
-                                                 .scan_new = scan_new};
+                                                 .scan_new = scan_new,
+                                                 .listen = tamis__postgres_listen};
     void *context = NULL;
     tamis_status status = tamis__guard_sql_create(&context, sizeof(guard_sql), source, sql, err);
 

@@ -44,6 +44,7 @@ typedef struct postgres_session {
     char *bound;           /* of the next scan of new keys; owned, from malloc */
     const char *min_bound; /* of the first scan of new keys */
     char sqlstate[6];      /* of the last error; empty: none */
+    bool is_listening;     /* to the channel */
     char key[TAMIS_GUARD_KEY_MAX + 1];
 } postgres_session;
 
@@ -69,6 +70,8 @@ tamis_status tamis__postgres_check_string(const char *database, tamis_error *err
 /* Connects until the deadline. */
 tamis_status tamis__postgres_connect(postgres_session *session, tamis_error *err);
 
+/* Polls the socket up to the deadline. False: it has passed. */
+bool tamis__postgres_poll(const postgres_session *session, short events);
 /* Waits until PQgetResult does not block. TAMIS_E_TIMEOUT at the deadline, when the query is cancelled;
  * TAMIS_E_IO. */
 tamis_status tamis__postgres_wait(postgres_session *session, const char *purpose, tamis_error *err);
@@ -94,6 +97,10 @@ tamis_status tamis__postgres_stop(postgres_session *session, const char *purpose
 
 /* Prepares statements of the session, and checks their parameters and columns. */
 tamis_status tamis__postgres_prepare(postgres_session *session, tamis_error *err);
+
+/* The function `listen` of the source. */
+tamis_status tamis__postgres_listen(void *session, uint32_t timeout_ms, tamis_guard_scan *scan,
+                                    tamis_error *err);
 
 /* Returns the bytes of a cell, which are valid until PQclear. *owned: NULL, or to be freed by PQfreemem.
  * Returns NULL if memory is short, or the cell is NULL. */

@@ -116,8 +116,7 @@ tamis_status tamis__postgres_check_string(const char *database, tamis_error *err
     return status;
 }
 
-/* Polls the socket up to the deadline. Returns false at the deadline. */
-static bool poll_socket(const postgres_session *session, short events) {
+bool tamis__postgres_poll(const postgres_session *session, short events) {
     struct pollfd fd = {PQsocket(session->conn), events, 0};
 
     for (;;) {
@@ -153,7 +152,7 @@ tamis_status tamis__postgres_connect(postgres_session *session, tamis_error *err
     PQsetNoticeReceiver(session->conn, ignore_notice, NULL); /* the default one prints */
     PostgresPollingStatusType progress = PGRES_POLLING_WRITING;
     while (PQstatus(session->conn) != CONNECTION_BAD && progress != PGRES_POLLING_OK) {
-        if (!poll_socket(session, progress == PGRES_POLLING_READING ? POLLIN : POLLOUT))
+        if (!tamis__postgres_poll(session, progress == PGRES_POLLING_READING ? POLLIN : POLLOUT))
             return fail_late(session, "connect", err);
         progress = PQconnectPoll(session->conn);
         if (progress == PGRES_POLLING_FAILED)
@@ -189,7 +188,7 @@ tamis_status tamis__postgres_wait(postgres_session *session, const char *purpose
             return tamis__postgres_fail_connection(session, purpose, err);
         if (!unsent && !PQisBusy(session->conn))
             return TAMIS_OK;
-        if (!poll_socket(session, unsent ? POLLIN | POLLOUT : POLLIN)) {
+        if (!tamis__postgres_poll(session, unsent ? POLLIN | POLLOUT : POLLIN)) {
             cancel_detached(session);
             return fail_late(session, purpose, err);
         }

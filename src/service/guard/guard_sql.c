@@ -18,6 +18,9 @@ static tamis_status check_options(const tamis_guard_sql *options, tamis_error *e
     if (options->new_keys && !options->keys)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "new_keys: needs `keys`, the query for the keys of all rows; give both, or none");
+    if (options->channel && !options->keys)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "channel: needs `keys`, the query for the keys of all rows; give both, or none");
     if (!(options->overlap >= 0 && isfinite(options->overlap)))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "overlap: %g; expected the length of the longest transaction, at least 0",
@@ -27,8 +30,8 @@ static tamis_status check_options(const tamis_guard_sql *options, tamis_error *e
 
 /* Moves the strings of the options into memory of their own. */
 static tamis_status copy_strings(guard_sql *sql, tamis_error *err) {
-    const char **strings[] = {&sql->options.database, &sql->options.row, &sql->options.keys,
-                              &sql->options.new_keys, &sql->options.init};
+    const char **strings[] = {&sql->options.database, &sql->options.row,  &sql->options.keys,
+                              &sql->options.new_keys, &sql->options.init, &sql->options.channel};
     const size_t count = sizeof strings / sizeof *strings;
 
     for (size_t i = 0; i < count; i++)
@@ -92,6 +95,8 @@ void tamis__guard_sql_fill(tamis_guard_source *source, void *context, void (*fre
         filled.scan = NULL;
     if (!sql->options.new_keys)
         filled.scan_new = NULL;
+    if (!sql->options.channel)
+        filled.listen = NULL;
     tamis__write_struct(source, &filled, sizeof filled);
 }
 

@@ -405,6 +405,11 @@ tamis_status tamis_guard_sqlite_create(tamis_guard_source *source, const tamis_g
 
     if (status != TAMIS_OK)
         return status;
+    if (((guard_sql *)context)->options.channel) {
+        tamis__guard_sql_free(context);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "channel: SQLite reports no new rows; use new_keys to find them");
+    }
     pthread_mutex_init(&((sqlite_source *)context)->mutex, NULL);
     tamis__guard_sql_fill(source, context, free_source, &functions);
     return TAMIS_OK;

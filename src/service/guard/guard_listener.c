@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys that the database reports.
+ *
+ *     listener   connect, listen | keys ... | lost   pause   connect, listen | keys ...
+ *     filter                     scan                                        scan
+ *
+ * A row is committed before the session listens, or is reported. So a scan that begins after that, and the
+ * reports, together have all keys. After a lost session the same holds from the next scan on; until then the
+ * filter may lack rows of that time.
+ */
+#include "service/guard/guard_listener.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "service/guard/guard_filter.h"
+#include "service/guard/guard_int.h"
+#include "service/guard/guard_lookups.h"
+#include "service/guard/guard_source.h"
+
+enum {
+    WAIT_MS = 100, /* of one call of `listen`: how long tamis_guard_close may wait for the thread */
+    PAUSE_MIN_MS = 100,
+    PAUSE_MAX_MS = 60000
+};
+
+struct guard_listener {
+    tamis_guard *guard;
+    void *session;     /* NULL: none */
+    uint32_t pause_ms; /* after a failure, doubled each time; 0: none */
+    atomic_bool is_listening;
+    atomic_uint_fast64_t keys;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t mutex; /* protects all fields below */
+    pthread_cond_t cond;
+    bool is_closing;
+};
+
+/* Adds a key to the filter, and removes its answers from the cache. */
+static tamis_status add_key(guard_listener *listener, tamis_key key, tamis_error *err) {
+    tamis_guard *guard = listener->guard;
+    tamis_hash hash;
+    tamis_status status = tamis_hash_many(guard->hasher, &key, 1, &hash, err);
+    if (status == TAMIS_OK)
+        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
+    if (status == TAMIS_OK)
+        tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), NULL);
+    return status;
+}
+
+static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_error *err) {
+    guard_listener *listener = context;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; status == TAMIS_OK && i < count; i++)
+        status = add_key(listener, keys[i], err);
+    if (status != TAMIS_OK)
+        tamis__guard_filter_drop(listener->guard->filter, err);
+    atomic_fetch_add(&listener->keys, count);
+    return status;
+}
+
+static tamis_status listen_once(guard_listener *listener, uint32_t timeout_ms, tamis_error *err) {
+    tamis_guard_scan scan = {add_keys, listener};
+    return listener->guard->source.listen(listener->session, timeout_ms, &scan, err);
+}
+
+/* Opens a session that listens, and has the filter scan after that. */
+static tamis_status begin_listening(guard_listener *listener, tamis_error *err) {
+    const tamis_guard *guard = listener->guard;
+    tamis_status status =
+        guard->source.connect(guard->source.context, guard->options.timeout_ms, &listener->session, err);
+    if (status == TAMIS_OK)
+        status = listen_once(listener, guard->options.timeout_ms, err);
+    if (status != TAMIS_OK)
+        return status;
+    atomic_store(&listener->is_listening, true);
+    tamis__guard_filter_request_scan(guard->filter);
+    return TAMIS_OK;
+}
+
+static void end_listening(guard_listener *listener) {
+    atomic_store(&listener->is_listening, false);
+    if (listener->session)
+        listener->guard->source.disconnect(listener->session);
+    listener->session = NULL;
+}
+
+/* Returns false when the guard is being closed. */
+static bool wait_for_turn(guard_listener *listener) {
+    const uint64_t time = tamis__now_ns() + listener->pause_ms * GUARD_NS_OF_MS;
+    pthread_mutex_lock(&listener->mutex);
+    while (!listener->is_closing && tamis__now_ns() < time)
+        (void)tamis__cond_wait(&listener->cond, &listener->mutex, time);
+    const bool goes_on = !listener->is_closing;
+    pthread_mutex_unlock(&listener->mutex);
+    return goes_on;
+}
+
+static void *listen_to_source(void *context) {
+    guard_listener *listener = context;
+    while (wait_for_turn(listener)) {
+        tamis_error why = TAMIS_ERROR_INIT;
+        why.status =
+            listener->session ? listen_once(listener, WAIT_MS, &why) : begin_listening(listener, &why);
+        if (why.status == TAMIS_OK) {
+            listener->pause_ms = 0;
+            continue;
+        }
+        end_listening(listener);
+        tamis__guard_filter_note_failure(listener->guard->filter, &why);
+        listener->pause_ms = listener->pause_ms == 0                 ? PAUSE_MIN_MS
+                             : listener->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
+                                                                     : 2 * listener->pause_ms;
+    }
+    end_listening(listener);
+    return NULL;
+}
+
+tamis_status tamis__guard_listener_create(guard_listener **listener, tamis_guard *guard, tamis_error *err) {
+    guard_listener *made = tamis__alloc(&guard->memory, sizeof *made, _Alignof(guard_listener));
+    if (!made)
+        return tamis__fail_nomem(err, guard->name, sizeof *made);
+    made->guard = guard;
+    (void)pthread_mutex_init(&made->mutex, NULL);
+    tamis__cond_init(&made->cond);
+    *listener = made;
+    const int failed = tamis__thread_create(&made->thread, listen_to_source, made);
+    made->has_thread = !failed;
+    if (failed)
+        return tamis__fail(err, TAMIS_E_SYSTEM, failed,
+                           "%s: cannot start a thread: %s; raise the limit of threads", guard->name,
+                           strerror(failed));
+    return TAMIS_OK;
+}
+
+void tamis__guard_listener_stop(guard_listener *listener) {
+    if (!listener || !listener->has_thread)
+        return;
+    pthread_mutex_lock(&listener->mutex);
+    listener->is_closing = true;
+    pthread_cond_broadcast(&listener->cond);
+    pthread_mutex_unlock(&listener->mutex);
+    pthread_join(listener->thread, NULL);
+    listener->has_thread = false;
+}
+
+void tamis__guard_listener_free(guard_listener *listener) {
+    if (!listener)
+        return;
+    tamis__guard_listener_stop(listener);
+    pthread_cond_destroy(&listener->cond);
+    pthread_mutex_destroy(&listener->mutex);
+    tamis__free(&listener->guard->memory, listener, sizeof *listener);
+}
+
+void tamis__guard_listener_stats(const guard_listener *listener, tamis_guard_stats *stats) {
+    stats->is_listening = atomic_load(&listener->is_listening);
+    stats->reported_keys = atomic_load(&listener->keys);
+}
