@@ -316,7 +316,7 @@ static void patience_ends_with_a_reason(void **state) {
     (void)state;
     start(refuses_all);
     tamis_redis *redis = open_it("patience=300ms&retry_interval=1ms");
-    assert_int_equal(run(redis, 1000, NULL), TAMIS_E_REFUSED);
+    assert_int_equal(run(redis, 1000, NULL), TAMIS_E_TIMEOUT);
     assert_non_null(strstr(err.text, "LOADING"));
     assert_non_null(strstr(err.text, "wait until"));
     stop(redis);

@@ -109,7 +109,7 @@ typedef struct tamis_redis tamis_redis;
  * redis_bitmap.h:
  *
  * - TAMIS_E_IO: the server cannot be reached, or its reply is not that of a Redis.
- * - TAMIS_E_TIMEOUT: no answer within `patience`.
+ * - TAMIS_E_TIMEOUT: no answer within `patience`, or none but that the server is not ready (LOADING).
  * - TAMIS_E_REFUSED: the server does not allow it to this user, or has no such command.
  * - TAMIS_E_INVALID: a name or URI cannot be parsed, or a parameter is unknown, missing or out of range.
  * - TAMIS_E_NOMEM.

@@ -101,7 +101,11 @@ tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *w
          "it has min-replicas-to-write, and fewer replicas than that have followed it within "
          "min-replicas-max-lag: start or reconnect them (INFO replication), or lower it with CONFIG SET",
          TAMIS_E_REFUSED},
-        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
+        {"LOADING", "wait until the server has read its data", TAMIS_E_TIMEOUT},
+        {"BUSY", "a script of another program runs there: wait until it has ended", TAMIS_E_TIMEOUT},
+        {"MASTERDOWN", "this replica has lost its master: wait, or name the master", TAMIS_E_TIMEOUT},
+        {"CLUSTERDOWN", "wait until the cluster has a server for each slot: see CLUSTER INFO there",
+         TAMIS_E_TIMEOUT},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
         {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
         {"ERR unknown command",
@@ -111,7 +115,7 @@ tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *w
         {"ERR handle request, command", "a Codis does not have this command: name a Redis",
          TAMIS_E_UNSUPPORTED},
         {"ERR max number of clients", "raise its maxclients, or have others close connections",
-         TAMIS_E_REFUSED},
+         TAMIS_E_TIMEOUT},
     };
     const char *remedy = "see the server's log and its version (6.2 or later is needed)";
     tamis_status status = TAMIS_E_REFUSED;

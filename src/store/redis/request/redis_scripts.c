@@ -72,7 +72,11 @@ tamis_status tamis__scripts_run(tamis_redis *redis, const tamis__scripts *script
 
 tamis_status tamis__scripts_open(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
                                  const tamis_allocator *allocator, tamis_error *err) {
-    return tamis__redis_open_within(redis, uri, timeout_ms, allocator, err);
+    return tamis__redis_create_within(redis, uri, timeout_ms, allocator, err);
+}
+
+tamis_status tamis__scripts_reach(tamis_redis *redis, tamis_error *err) {
+    return tamis__redis_reach(redis, err);
 }
 
 const char *tamis__scripts_server(const tamis_redis *redis) {

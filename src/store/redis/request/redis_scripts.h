@@ -37,10 +37,13 @@ typedef struct tamis__scripts {
 
 /*
  * Like tamis_redis_open, for calls that end within `timeout_ms`. Parameters of the URI that are not given
- * become parts of it: half of it is `patience`, a quarter `timeout` and `read_timeout`.
+ * become parts of it: half of it is `patience`, a quarter `timeout` and `read_timeout`. Does not connect.
  */
 TAMIS_PRIVATE_API tamis_status tamis__scripts_open(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
                                                    const tamis_allocator *allocator, tamis_error *err);
+
+/* Connects, as tamis_redis_open does. May be left out: a run connects too. */
+TAMIS_PRIVATE_API tamis_status tamis__scripts_reach(tamis_redis *redis, tamis_error *err);
 
 /* Sends all scripts, one round trip to each server. Errors of all calls with a server. An error reply to one
  * script ends the run; others may then have been carried out. */

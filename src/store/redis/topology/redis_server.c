@@ -7,7 +7,7 @@
  *       parse the URI         redis_uri.c       no name of a filter may follow
  *       create                                  parameters, TLS context, first nodes; no Redis is contacted
  *       check_used            redis_uri.c       a parameter that nothing read is refused
- *       reach_in_time                           first replies, repeated until connect_wait ends
+ *       reach                                   first replies, repeated until connect_wait ends
  *
  * A filter or a bitmap may be opened by one URI of server and name (tamis__redis_find). That only parses and
  * creates: the caller reads parameters of its own before check_used, and its first command connects.
@@ -255,7 +255,7 @@ uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
 }
 
 /* Repeats reach_all until it succeeds or connect_wait ends. */
-static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
+tamis_status tamis__redis_reach(tamis_redis *redis, tamis_error *err) {
     for (uint64_t tries = 0;; tries++) {
         const tamis_status status = reach_all(redis, err);
         if (!tamis__is_lost(status) || tamis__now_ns() >= redis->connect_by)
@@ -278,9 +278,8 @@ static void limit_times(tamis_redis *redis, uint64_t total_ms) {
         redis->retry_ns = total_ns / 40;
 }
 
-/* timeout_ms 0: the times of the URI, and their defaults. */
-static tamis_status open_server(tamis_redis **redis, const char *text, uint32_t timeout_ms,
-                                const tamis_allocator *given, tamis_error *err) {
+tamis_status tamis__redis_create_within(tamis_redis **redis, const char *text, uint32_t timeout_ms,
+                                        const tamis_allocator *given, tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(given);
     tamis__redis_uri uri;
     tamis_redis *made;
@@ -298,23 +297,24 @@ static tamis_status open_server(tamis_redis **redis, const char *text, uint32_t 
         limit_times(made, timeout_ms);
     status = tamis__redis_uri_check_used(&made->uri, err);
     if (status == TAMIS_OK)
-        status = reach_in_time(made, err);
-    if (status != TAMIS_OK) {
+        *redis = made;
+    else
         tamis_redis_close(made);
-        return status;
-    }
-    *redis = made;
-    return TAMIS_OK;
-}
-
-tamis_status tamis__redis_open_within(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
-                                      const tamis_allocator *allocator, tamis_error *err) {
-    return open_server(redis, uri, timeout_ms, allocator, err);
+    return status;
 }
 
 tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
                               tamis_error *err) {
     TAMIS__NEED(redis, err);
     TAMIS__NEED_AS(text, "uri", err);
-    return open_server(redis, text, 0, given, err);
+    tamis_redis *made;
+    tamis_status status = tamis__redis_create_within(&made, text, 0, given, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_reach(made, err);
+    if (status == TAMIS_OK)
+        *redis = made;
+    else
+        tamis_redis_close(made);
+    return status;
 }

@@ -82,9 +82,11 @@ struct tamis_redis {
 
 /* Makes a tamis_redis from a parsed URI and connects to no Redis yet. Takes over *uri, also on failure. */
 tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tamis_error *err);
-/* Like tamis_redis_open, for calls that end within `timeout_ms`: see tamis__scripts_open. */
-tamis_status tamis__redis_open_within(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
-                                      const tamis_allocator *allocator, tamis_error *err);
+/* The two parts of tamis_redis_open. For calls that end within `timeout_ms`, see tamis__scripts_open; 0: the
+ * times of the URI, and their defaults. */
+tamis_status tamis__redis_create_within(tamis_redis **redis, const char *uri, uint32_t timeout_ms,
+                                        const tamis_allocator *allocator, tamis_error *err);
+tamis_status tamis__redis_reach(tamis_redis *redis, tamis_error *err);
 /* Parses the name of a filter or bitmap. If *redis is given, `name` is NAME?... there, parsed into *named.
  * If *redis is NULL, `name` is a URI of server and name: *redis is made from it, and *named is left empty.
  * Release *named also after a failure. */
