@@ -470,7 +470,7 @@ static void test_notified_keys(void **state) {
         status = source.listen(session, 100, &scan, &err);
     assert_int_equal(status, TAMIS_E_IO);
     assert_contains(err.text, "PostgreSQL: notify: ");
-    disconnect_from(&source, session);
+    close_source(&source, session);
     sql.keys = NULL;
     assert_int_equal(tamis_guard_postgres_create(&source, &sql, &err), TAMIS_E_INVALID);
     assert_string_equal(err.text,
