@@ -210,6 +210,36 @@ static void test_close_answers_all_requests(void **state) {
     guard_table_release(&table);
 }
 
+/* A guard is opened although its source is down. */
+static void test_a_source_that_comes_later(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    guard_table_init(&table);
+    guard_table_put(&table, "a", "1");
+    guard_table_stop(&table);
+    tamis_guard *guard = open_scanned(&table, &options);
+    assert_int_equal(tamis_guard_health(guard, TAMIS_GUARD_SOURCE, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, "connection refused"));
+    assert_int_equal(tamis_guard_health(guard, TAMIS_GUARD_REDIS, NULL), TAMIS_OK); /* there is none */
+    assert_true(stats_of(guard).is_down);
+    assert_null(get_row(guard, "a", &err));
+    assert_int_equal(err.status, TAMIS_E_IO);
+    assert_int_equal(tamis_guard_wait_for_filter(guard, 30000, &err), TAMIS_E_IO);
+    guard_table_start(&table); /* nobody asks for a row now */
+    while (tamis_guard_health(guard, TAMIS_GUARD_SOURCE, NULL) != TAMIS_OK)
+        pause_ms(5);
+    assert_false(stats_of(guard).is_down);
+    assert_row(guard, "a", "1");
+    while (!stats_of(guard).has_filter)
+        pause_ms(5);
+    assert_row(guard, "b", "");
+    assert_int_equal(stats_of(guard).absent, 1);
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
 static void test_bad_arguments(void **state) {
     (void)state;
     static const char long_key[TAMIS_GUARD_KEY_MAX + 1];
@@ -233,10 +263,7 @@ static void test_bad_arguments(void **state) {
     options.fpr = 2;
     assert_int_equal(tamis_guard_open(&guard, &options, NULL), TAMIS_E_INVALID);
     options.fpr = 0;
-    guard_table_stop(&table);
-    assert_int_equal(tamis_guard_open(&guard, &options, NULL), TAMIS_E_IO);
     assert_null(guard);
-    guard_table_start(&table);
     guard = open_guard(&table, &options);
     const tamis_key empty = {"", 0}, long_one = {long_key, sizeof long_key};
     assert_int_equal(tamis_guard_find_many(guard, &empty, 1, &value, NULL), TAMIS_E_INVALID);
@@ -258,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_deadlines_hold),
         cmocka_unit_test(test_too_many_keys_are_refused),
         cmocka_unit_test(test_close_answers_all_requests),
+        cmocka_unit_test(test_a_source_that_comes_later),
         cmocka_unit_test(test_bad_arguments),
     };
 

@@ -435,17 +435,18 @@ static void test_database_that_cannot_be_read(void **state) {
 
     snprintf(uri, sizeof uri, "file:%s?key=secret", scratch("missing/db"));
     sql.database = uri;
-    assert_connect_fails(&sql, TAMIS_E_IO, "connect: unable to open the file; give a database that exists");
+    assert_connect_fails(&sql, TAMIS_E_REFUSED,
+                         "connect: unable to open the file; give a database that exists");
     tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
     void *session = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis_guard_sqlite_create(&source, &sql, &err), TAMIS_OK);
-    assert_int_equal(source.connect(source.context, 1000, &session, &err), TAMIS_E_IO);
+    assert_int_equal(source.connect(source.context, 1000, &session, &err), TAMIS_E_REFUSED);
     assert_null(strstr(err.text, "secret"));
     tamis_guard_source_free(&source);
     sql.database = scratch("garbage");
     file_write(sql.database, "this is a text and certainly not a database of SQLite", 50);
-    assert_connect_fails(&sql, TAMIS_E_IO, "not a database");
+    assert_connect_fails(&sql, TAMIS_E_REFUSED, "not a database");
 }
 
 /* Copies the database and its rollback journal, as a crash leaves them, and opens the copy. */

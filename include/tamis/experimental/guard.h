@@ -226,12 +226,15 @@ typedef struct tamis_guard_options {
 #define TAMIS_GUARD_OPTIONS_INIT TAMIS__INIT(tamis_guard_options, )
 
 /*
- * Opens a guard. Connects to the Redis and opens one session, so that their errors are returned here. A
- * thread of the guard makes the first scan after the return, see tamis_guard_wait_for_filter. Starts
- * `sessions` threads and up to five more. The caller owns *guard until tamis_guard_close.
+ * Opens a guard. Connects to the Redis and opens one session. If one of them cannot be reached (TAMIS_E_IO,
+ * TAMIS_E_TIMEOUT), the guard is opened without it and keeps trying, see tamis_guard_health. Their other
+ * errors are returned here: they need other options. A thread of the guard makes the first scan after the
+ * return, see tamis_guard_wait_for_filter. Starts `sessions` threads and up to five more. The caller owns
+ * *guard until tamis_guard_close.
  *
  * - TAMIS_E_INVALID, TAMIS_E_NOMEM, TAMIS_E_SYSTEM (no thread could be started).
- * - TAMIS_E_RANGE: cache_bytes is too small. Errors of tamis_redis_open, and of the source.
+ * - TAMIS_E_RANGE: cache_bytes is too small. TAMIS_E_REFUSED and others: errors of tamis_redis_open, and of
+ *   the source.
  */
 TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options,
                                         tamis_error *err);
@@ -245,6 +248,18 @@ TAMIS_API void tamis_guard_close(tamis_guard *guard);
 TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err);
 /* Returns the error of the last scan or file if it failed, else TAMIS_OK. The guard tries again by itself. */
 TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
+
+/* What a guard needs outside of its process. */
+typedef enum tamis_guard_part { TAMIS_GUARD_SOURCE = 0, TAMIS_GUARD_REDIS = 1 } tamis_guard_part;
+
+/*
+ * Returns TAMIS_OK, or the error of the last attempt to use the source or the Redis. Does not wait.
+ *
+ * - The source fails while no session is open.
+ * - The Redis fails while the guard is silent. With options.without_puts it fails until the next batch that
+ *   Redis answers.
+ */
+TAMIS_API tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis_error *err);
 
 /* ---- reading ---- */
 
@@ -380,6 +395,7 @@ typedef struct tamis_guard_stats {
     uint64_t filter_version; /* tamis_metadata.version of filter_file; 0: none */
     uint64_t reported_keys;  /* keys from `listen` */
     bool is_listening;       /* a session listens; false: it is lost, or the source has no `listen` */
+    bool is_down;       /* no session is open, and the source could not be reached */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

@@ -170,26 +170,50 @@ static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
     return tamis__guard_entries_open(&guard->entries, &entries, err);
 }
 
+/* A server that cannot be reached may be started later, so the guard is opened without it. Other errors need
+ * another configuration. Keeps the error in *down, or returns it. */
+static tamis_status accept_unreachable(const tamis_error *why, tamis_error *down, tamis_error *err) {
+    if (why->status != TAMIS_E_IO && why->status != TAMIS_E_TIMEOUT)
+        return why->status == TAMIS_OK ? TAMIS_OK
+                                       : tamis__fail(err, why->status, why->sys_errno, "%s", why->text);
+    *down = *why;
+    return TAMIS_OK;
+}
+
+/* Connects to Redis and to the source. */
+static tamis_status reach_all(tamis_guard *guard, guard_reached *reached, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    if (guard->entries)
+        why.status = tamis__guard_entries_reach(guard->entries, &why);
+    tamis_status status = accept_unreachable(&why, &reached->redis, err);
+    if (status != TAMIS_OK)
+        return status;
+    why = tamis__guard_no_message(guard);
+    why.status =
+        guard->source.connect(guard->source.context, guard->options.timeout_ms, &reached->session, &why);
+    return accept_unreachable(&why, &reached->source, err);
+}
+
 /* Opens all levels of a guard, and starts its threads. After a failure, tamis_guard_close frees what
  * was opened. */
 static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
-    void *session = NULL;
+    guard_reached reached = {.source = TAMIS_ERROR_INIT, .redis = TAMIS_ERROR_INIT};
     tamis_status status = create_hasher(guard, err);
     if (status == TAMIS_OK && options->cache_bytes)
         status = tamis__guard_cache_create(&guard->cache, options->cache_bytes, &guard->memory, err);
     if (status == TAMIS_OK && options->redis)
         status = open_entries(guard, err);
     if (status == TAMIS_OK)
-        status = guard->source.connect(guard->source.context, options->timeout_ms, &session, err);
+        status = reach_all(guard, &reached, err);
     if (status == TAMIS_OK)
-        status = tamis__guard_lookups_create(guard, session, err);
+        status = tamis__guard_lookups_create(guard, &reached, err);
     if (status == TAMIS_OK && guard->entries && !options->without_puts)
         status = tamis__guard_news_create(&guard->news, guard, err);
     if (status == TAMIS_OK && (guard->source.scan || has_file(options)))
         status = tamis__guard_filter_create(&guard->filter, guard, err);
     if (status == TAMIS_OK && guard->news)
-        status = tamis__guard_news_start(guard->news, err);
+        status = tamis__guard_news_start(guard->news, &reached.redis, err);
     if (status == TAMIS_OK && guard->source.listen)
         status = tamis__guard_listener_create(&guard->listener, guard, err);
     return status;
@@ -249,6 +273,14 @@ tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err) {
 
 /* ---- statistics ---- */
 
+tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis_error *err) {
+    TAMIS__NEED(guard, err);
+    if (part == TAMIS_GUARD_SOURCE)
+        return tamis__guard_lookups_check_source(guard->lookups, err);
+    return guard->news ? tamis__guard_news_check(guard->news, tamis__now_ns(), err)
+                       : tamis__guard_lookups_check_redis(guard->lookups, err);
+}
+
 static uint64_t count_of(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)counter, memory_order_relaxed);
 }
@@ -277,6 +309,7 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
         return status;
     fill_counts(&filled, &guard->counters);
     filled.waiting = tamis__guard_lookups_count(guard->lookups);
+    filled.is_down = tamis__guard_lookups_check_source(guard->lookups, NULL) != TAMIS_OK;
     filled.live_fpr = (double)NAN;
     if (guard->filter)
         tamis__guard_filter_stats(guard->filter, &filled);

@@ -135,17 +135,26 @@ static tamis_status start_threads(guard_lookups *lookups, tamis_error *err) {
     return TAMIS_OK;
 }
 
-tamis_status tamis__guard_lookups_create(tamis_guard *guard, void *session, tamis_error *err) {
+/* What could not be reached counts as an attempt that failed. */
+static void set_reached(guard_lookups *lookups, const guard_reached *reached) {
+    lookups->first_session = reached->session;
+    lookups->connected = reached->session != NULL;
+    lookups->is_down = !reached->session;
+    lookups->why_down = reached->source;
+    if (reached->redis.status != TAMIS_OK)
+        tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &reached->redis);
+}
+
+tamis_status tamis__guard_lookups_create(tamis_guard *guard, const guard_reached *reached, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     guard_lookups *lookups = tamis__alloc(&guard->memory, sizeof *lookups, _Alignof(guard_lookups));
     if (!lookups) {
-        guard->source.disconnect(session);
+        if (reached->session)
+            guard->source.disconnect(reached->session);
         return tamis__fail_nomem(err, guard->name, sizeof *lookups);
     }
     guard->lookups = lookups;
     lookups->guard = guard;
-    lookups->first_session = session;
-    lookups->connected = 1;
     lookups->count_max = options->keys_max;
     lookups->timeout = options->timeout_ms * GUARD_NS_OF_MS;
     lookups->call_max = lookups->timeout / 2;
@@ -158,6 +167,7 @@ tamis_status tamis__guard_lookups_create(tamis_guard *guard, void *session, tami
     guard_ring_init(&lookups->by_deadline);
     for (size_t i = 0; i < GUARD_STAGES; i++)
         guard_ring_init(&lookups->queues[i]);
+    set_reached(lookups, reached);
     if (!alloc_tables(lookups, options))
         return tamis__fail_nomem(err, guard->name, 2 * lookups->bucket_count * sizeof(void *));
     return start_threads(lookups, err);

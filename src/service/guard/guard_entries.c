@@ -441,6 +441,13 @@ tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entr
     return TAMIS_OK;
 }
 
+tamis_status tamis__guard_entries_reach(guard_entries *entries, tamis_error *err) {
+    const guard_entry nobody = {.key = {"tamis", 5}}; /* its token is that of no lease */
+    const tamis_status status = tamis__scripts_reach(entries->redis, err);
+
+    return status == TAMIS_OK ? tamis__guard_entries_renew(entries, &nobody, 1, err) : status;
+}
+
 tamis_redis *tamis__guard_entries_redis(const guard_entries *entries) {
     return entries->redis;
 }

@@ -33,10 +33,13 @@ typedef struct guard_entries_options {
     const tamis_allocator *allocator;
 } guard_entries_options;
 
-/* Connects. The strings of *options are copied. The caller owns *entries until tamis__guard_entries_close.
- * Errors of tamis_redis_open; TAMIS_E_INVALID: the prefix has a brace. */
+/* Does not connect. The strings of *options are copied. The caller owns *entries until
+ * tamis__guard_entries_close. TAMIS_E_INVALID: the URI cannot be parsed, or the prefix has a brace. */
 tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entries_options *options,
                                        tamis_error *err);
+/* Connects, and runs a script that changes nothing, which shows whether the user may run scripts and read
+ * keys with the prefix. May be left out: each call connects if necessary. */
+tamis_status tamis__guard_entries_reach(guard_entries *entries, tamis_error *err);
 void tamis__guard_entries_close(guard_entries *entries);
 
 /* For the news of the guard. The results are valid as long as the entries. */

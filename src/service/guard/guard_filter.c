@@ -62,6 +62,7 @@
 enum {
     PAUSE_MIN_MS = 1000, /* after a failed scan, doubled each time */
     PAUSE_MAX_MS = 60000,
+    CONNECT_PAUSE_MAX_MS = 2000, /* after a scan that could not connect */
     RATE_CHECK_MS = 1000,
     EPOCH_CHECK_MS = 20,  /* of the epoch of the news */
     RATE_SCAN_MS = 60000, /* shortest time between two scans because of the rate */
@@ -366,14 +367,9 @@ static tamis_status scan_rows(guard_filter *filter, void *session, tamis_error *
     return status;
 }
 
-static tamis_status scan_all(guard_filter *filter, tamis_error *err) {
-    const tamis_guard *guard = filter->guard;
-    void *session = NULL;
-    tamis_status status =
-        guard->source.connect(guard->source.context, guard->options.timeout_ms, &session, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = begin_building(filter, err);
+/* Takes over the session. */
+static tamis_status scan_all(guard_filter *filter, void *session, tamis_error *err) {
+    tamis_status status = begin_building(filter, err);
     if (status == TAMIS_OK)
         status = scan_rows(filter, session, err);
     if (status == TAMIS_OK)
@@ -388,10 +384,10 @@ static tamis_status scan_all(guard_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static void double_pause(guard_filter *filter) {
-    filter->pause_ms = filter->pause_ms == 0                 ? PAUSE_MIN_MS
-                       : filter->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
-                                                             : 2 * filter->pause_ms;
+static void double_pause(guard_filter *filter, uint32_t max) {
+    filter->pause_ms = filter->pause_ms == 0        ? PAUSE_MIN_MS
+                       : filter->pause_ms > max / 2 ? max
+                                                    : 2 * filter->pause_ms;
 }
 
 void tamis__guard_filter_note_failure(guard_filter *filter, const tamis_error *why) {
@@ -402,31 +398,36 @@ void tamis__guard_filter_note_failure(guard_filter *filter, const tamis_error *w
     pthread_mutex_unlock(&filter->mutex);
 }
 
-static void note_failed_scan(guard_filter *filter, const tamis_error *why) {
-    double_pause(filter);
+static void note_failed_scan(guard_filter *filter, const tamis_error *why, bool is_connected) {
+    double_pause(filter, is_connected ? PAUSE_MAX_MS : CONNECT_PAUSE_MAX_MS);
     filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
     tamis__guard_filter_note_failure(filter, why);
 }
 
 static void run_full_scan(guard_filter *filter) {
-    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_guard *guard = filter->guard;
+    tamis_error why = tamis__guard_no_message(guard);
+    void *session = NULL;
     filter->full_started = tamis__now_ns();
-    why.status = scan_all(filter, &why);
+    why.status = guard->source.connect(guard->source.context, guard->options.timeout_ms, &session, &why);
+    const bool is_connected = why.status == TAMIS_OK;
+    if (is_connected)
+        why.status = scan_all(filter, session, &why);
     if (why.status != TAMIS_OK) {
-        note_failed_scan(filter, &why);
+        note_failed_scan(filter, &why, is_connected);
         return;
     }
     const uint64_t now = tamis__now_ns();
-    if (!filter->guard->source.scan_new)
+    if (!guard->source.scan_new)
         filter->pause_ms = 0;
-    filter->full_at = after_ms(now, filter->guard->options.scan_ms);
-    filter->new_at = after_ms(now, filter->guard->options.scan_new_ms);
+    filter->full_at = after_ms(now, guard->options.scan_ms);
+    filter->new_at = after_ms(now, guard->options.scan_new_ms);
 }
 
 /* Only a full scan in a new session finds what came since the last scan. */
 static void note_failed_scan_new(guard_filter *filter) {
     close_session(filter, &filter->session);
-    double_pause(filter);
+    double_pause(filter, PAUSE_MAX_MS);
     filter->full_at = after_ms(tamis__now_ns(), filter->pause_ms);
 }
 

@@ -51,6 +51,8 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};
 }
 
+/* Returns an error for a source that returns a status without a message. */
+tamis_error tamis__guard_no_message(const tamis_guard *guard);
 /* Returns the cached answer with a reference, or NULL. A silent guard does not use nulls: their rows may
  * exist by now. */
 guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now);

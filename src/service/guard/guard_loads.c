@@ -34,8 +34,7 @@ typedef struct load_session {
     uint64_t retry_at;
 } load_session;
 
-/* For a source that returns a status without a message. */
-static tamis_error no_message(const tamis_guard *guard) {
+tamis_error tamis__guard_no_message(const tamis_guard *guard) {
     tamis_error why = TAMIS_ERROR_INIT;
     (void)tamis__fail(&why, TAMIS_E_IO, 0, "%s: the source failed, and gave no reason", guard->name);
     return why;
@@ -66,7 +65,7 @@ static void note_failure(guard_lookups *lookups, load_session *session, const ta
 
 static void connect_session(guard_lookups *lookups, load_session *session) {
     const tamis_guard *guard = lookups->guard;
-    tamis_error why = no_message(guard);
+    tamis_error why = tamis__guard_no_message(guard);
     void *handle = NULL;
     pthread_mutex_unlock(&lookups->mutex);
     const tamis_status status =
@@ -159,7 +158,7 @@ static bool recover_session(guard_lookups *lookups, load_session *session, guard
 }
 
 static void load_next(guard_lookups *lookups, load_session *session) {
-    tamis_error why = no_message(lookups->guard);
+    tamis_error why = tamis__guard_no_message(lookups->guard);
     guard_lookup *lookup = tamis__guard_lookups_first(lookups, GUARD_STAGE_LOAD);
     if (!lookup)
         return;

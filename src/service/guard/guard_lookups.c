@@ -296,3 +296,21 @@ uint64_t tamis__guard_lookups_count(guard_lookups *lookups) {
     pthread_mutex_unlock(&lookups->mutex);
     return count;
 }
+
+tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    pthread_mutex_lock(&lookups->mutex);
+    if (lookups->is_down)
+        why = lookups->why_down;
+    pthread_mutex_unlock(&lookups->mutex);
+    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+}
+
+tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    pthread_mutex_lock(&lookups->mutex);
+    if (lookups->redis_pause)
+        why = lookups->why_redis;
+    pthread_mutex_unlock(&lookups->mutex);
+    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+}

@@ -100,16 +100,24 @@ struct guard_lookups {
     /* Redis thread; guard_redis.c */
     pthread_t redis_thread;
     bool has_redis_thread, is_redis_thread_over;
-    uint64_t call_since;  /* when its current call to Redis began; 0: no call */
-    uint64_t call_max;    /* longest time that a lookup waits for Redis, ns */
-    uint64_t redis_at;    /* Redis has failed: not used before this time */
-    uint32_t redis_pause; /* ms until redis_at, from the last failure on; 0: Redis works */
+    uint64_t call_since;   /* when its current call to Redis began; 0: no call */
+    uint64_t call_max;     /* longest time that a lookup waits for Redis, ns */
+    uint64_t redis_at;     /* Redis has failed: not used before this time */
+    uint32_t redis_pause;  /* ms until redis_at, from the last failure on; 0: Redis works */
+    tamis_error why_redis; /* the last failure */
 };
+
+/* What tamis_guard_open could reach. */
+typedef struct guard_reached {
+    void *session;      /* with the source; NULL: none, see why_source */
+    tamis_error source; /* why there is no session */
+    tamis_error redis;  /* TAMIS_OK: there is no Redis, or it answers */
+} guard_reached;
 
 /* ---- life ---- */
 
-/* session: an open session, which the lookups close. They have it even if this call fails. */
-tamis_status tamis__guard_lookups_create(tamis_guard *guard, void *session, tamis_error *err);
+/* reached->session: the lookups close it. They have it even if this call fails. */
+tamis_status tamis__guard_lookups_create(tamis_guard *guard, const guard_reached *reached, tamis_error *err);
 /* Waits for queries in progress, and answers all other requests with TAMIS_E_INTERRUPTED. */
 void tamis__guard_lookups_free(guard_lookups *lookups);
 
@@ -131,6 +139,10 @@ tamis_status tamis__guard_lookups_add(guard_lookups *lookups, const guard_reques
 tamis_status tamis__guard_lookups_answer(guard_lookups *lookups, const guard_request *request,
                                          guard_blob *blob, tamis_error *err);
 uint64_t tamis__guard_lookups_count(guard_lookups *lookups);
+/* Returns TAMIS_OK, or why the source is down. */
+tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_error *err);
+/* Returns TAMIS_OK, or why the last call to Redis failed. */
+tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err);
 
 /* ---- puts; these lock ---- */
 
@@ -210,6 +222,8 @@ void *tamis__guard_redis_run(void *lookups);
 bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now);
 /* Lookups that have waited too long for Redis go on with the source. */
 void tamis__guard_redis_give_up(guard_lookups *lookups, uint64_t now);
+/* Stops using Redis for a while, twice as long as the last time. */
+void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const tamis_error *why);
 /* Stores the remaining entries and releases the remaining leases, when no thread runs any more. */
 void tamis__guard_redis_finish(guard_lookups *lookups);
 

@@ -90,6 +90,7 @@ struct guard_news {
     pthread_mutex_t mutex; /* protects all fields below */
     pthread_cond_t cond;
     bool is_closing;
+    tamis_error why;     /* of the last request that failed */
     news_recent *recent; /* recent keys: a ring buffer, ordered by deadline */
     size_t recent_first, recent_count, recent_capacity;
 };
@@ -324,14 +325,25 @@ static bool wait_for_turn(guard_news *news, uint64_t time) {
     return goes_on;
 }
 
+/* N2, once. */
+static tamis_status read_news(guard_news *news) {
+    news_call call = {.news = news};
+    tamis_error why = TAMIS_ERROR_INIT;
+    news->has_more = false;
+    const tamis_status status = run_script(&call, accept_news, &why);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    pthread_mutex_lock(&news->mutex);
+    news->why = why;
+    pthread_mutex_unlock(&news->mutex);
+    return status;
+}
+
 static void *listen_to_news(void *context) {
     guard_news *news = context;
     uint64_t next = 0;
     while (wait_for_turn(news, next)) {
-        news_call call = {.news = news};
-        tamis_error why = TAMIS_ERROR_INIT;
-        news->has_more = false;
-        const tamis_status status = run_script(&call, accept_news, &why);
+        const tamis_status status = read_news(news);
         const bool at_once = status == TAMIS_OK && (news->has_more || !news->cursor[0]);
         next = at_once ? 0 : tamis__now_ns() + (status == TAMIS_OK ? READ_MS : PAUSE_MS) * GUARD_NS_OF_MS;
     }
@@ -348,6 +360,18 @@ uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now) {
 uint64_t tamis__guard_news_silence(const guard_news *news, uint64_t now) {
     const uint64_t heard = atomic_load_explicit(&news->heard, memory_order_acquire);
     return heard > 0 && now > heard ? now - heard : 0;
+}
+
+tamis_status tamis__guard_news_check(guard_news *news, uint64_t now, tamis_error *err) {
+    if (tamis__guard_news_live_epoch(news, now))
+        return TAMIS_OK;
+    pthread_mutex_lock(&news->mutex);
+    const tamis_error why = news->why;
+    pthread_mutex_unlock(&news->mutex);
+    if (why.status == TAMIS_OK)
+        return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: Redis has not answered for %d ms", news->guard->name,
+                           GUARD_SILENT_AFTER_MS);
+    return tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
 }
 
 uint64_t tamis__guard_news_epoch(const guard_news *news) {
@@ -367,6 +391,7 @@ tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tam
     made->keep_ms = guard->options.news_ms > 3 * made->life_ms ? guard->options.news_ms : 3 * made->life_ms;
     made->keeps_all = guard->options.filter_file || guard->options.keys_file;
     made->from_ms = made->keeps_all ? made->keep_ms : 2 * made->life_ms;
+    made->why = (tamis_error)TAMIS_ERROR_INIT;
     made->name_size = strlen(prefix) + sizeof suffix - 1;
     made->name = tamis__alloc(&guard->memory, made->name_size + 1, 1);
     if (!made->name) {
@@ -380,7 +405,10 @@ tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tam
     return TAMIS_OK;
 }
 
-tamis_status tamis__guard_news_start(guard_news *news, tamis_error *err) {
+tamis_status tamis__guard_news_start(guard_news *news, const tamis_error *why, tamis_error *err) {
+    news->why = *why;
+    if (why->status == TAMIS_OK)
+        (void)read_news(news); /* the listener tries it again */
     const int failed = tamis__thread_create(&news->thread, listen_to_news, news);
     news->has_thread = !failed;
     if (failed)

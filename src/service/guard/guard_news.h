@@ -26,8 +26,9 @@ enum {
 
 /* The guard's Redis is open. The caller owns *news until tamis__guard_news_free. */
 tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tamis_error *err);
-/* Start and end the listener, the thread that reads news. It uses the guard's lookups and filter. */
-tamis_status tamis__guard_news_start(guard_news *news, tamis_error *err);
+/* Start and end the listener, the thread that reads news. It uses the guard's lookups and filter. The first
+ * request is sent before the return, unless *why has the reason why Redis cannot be reached. */
+tamis_status tamis__guard_news_start(guard_news *news, const tamis_error *why, tamis_error *err);
 void tamis__guard_news_stop(guard_news *news);
 void tamis__guard_news_free(guard_news *news);
 
@@ -42,6 +43,8 @@ tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t
 uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now);
 /* Returns the nanoseconds since Redis was last heard. 0: never, or not since a gap. */
 uint64_t tamis__guard_news_silence(const guard_news *news, uint64_t now);
+/* Returns TAMIS_OK, or why the guard is silent at `now`. */
+tamis_status tamis__guard_news_check(guard_news *news, uint64_t now, tamis_error *err);
 /* Returns the epoch, whether the guard is silent or not. 0: Redis has never answered. */
 uint64_t tamis__guard_news_epoch(const guard_news *news);
 

@@ -138,6 +138,35 @@ static void ignore_notice(void *context, const PGresult *notice) {
     (void)notice;
 }
 
+/* Returns the first SQLSTATE of a verbose message, "FATAL:  28P01: password ...", or NULL. */
+static const char *find_sqlstate(const char *message) {
+    for (const char *from = message; (from = strstr(from, ":  ")) != NULL; from++)
+        if (strspn(from + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && strncmp(from + 8, ": ", 2) == 0)
+            return from + 3;
+    return NULL;
+}
+
+/* A server refuses a connection for one of two reasons: it is not ready, or it needs another configuration. The
+ * SQLSTATE tells them apart. libpq has it in the message alone, which tamis__postgres_connect makes verbose.
+ * Then the first line has all but the place in the server's source. */
+static tamis_status fail_connect(const postgres_session *session, tamis_error *err) {
+    const char *message = PQerrorMessage(session->conn), *code = find_sqlstate(message);
+    char reason[400];
+
+    if (!code && PQconnectionNeedsPassword(session->conn))
+        return tamis__postgres_fail(TAMIS_E_REFUSED, "connect",
+                                    "the server needs a password; add it to the connection string", err);
+    if (!code)
+        return tamis__postgres_fail_connection(session, "connect", err);
+    const char *text = code + 7;
+    const tamis_status status = status_of(code);
+    snprintf(reason, sizeof reason, "%.*s%.*s (SQLSTATE %.5s)%s",
+             (int)(code - message < 140 ? code - message : 140), message,
+             (int)(strcspn(text, "\n") < 150 ? strcspn(text, "\n") : 150), text, code,
+             status == TAMIS_E_REFUSED ? "; correct the connection string, or the rights on the server" : "");
+    return tamis__postgres_fail(status, "connect", reason, err);
+}
+
 tamis_status tamis__postgres_connect(postgres_session *session, tamis_error *err) {
     /* Names before `dbname` are defaults for its connection string, names behind it are fixed. */
     static const char *const names[] = {
@@ -150,6 +179,7 @@ tamis_status tamis__postgres_connect(postgres_session *session, tamis_error *err
     if (!session->conn)
         return tamis__fail_nomem(err, "connection to PostgreSQL", 0);
     PQsetNoticeReceiver(session->conn, ignore_notice, NULL); /* the default one prints */
+    PQsetErrorVerbosity(session->conn, PQERRORS_VERBOSE);
     PostgresPollingStatusType progress = PGRES_POLLING_WRITING;
     while (PQstatus(session->conn) != CONNECTION_BAD && progress != PGRES_POLLING_OK) {
         if (!tamis__postgres_poll(session, progress == PGRES_POLLING_READING ? POLLIN : POLLOUT))
@@ -159,7 +189,8 @@ tamis_status tamis__postgres_connect(postgres_session *session, tamis_error *err
             break;
     }
     if (PQstatus(session->conn) != CONNECTION_OK || PQsetnonblocking(session->conn, 1) != 0)
-        return tamis__postgres_fail_connection(session, "connect", err);
+        return fail_connect(session, err);
+    PQsetErrorVerbosity(session->conn, PQERRORS_DEFAULT);
     return TAMIS_OK;
 }
 

@@ -61,11 +61,11 @@ static void move_all(guard_lookups *lookups, guard_stage from, guard_stage to) {
         tamis__guard_lookups_move(lookups, lookup, to);
 }
 
-/* Stops using Redis for a while, twice as long as the last time. */
-static void leave_out(guard_lookups *lookups, uint64_t now) {
+void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const tamis_error *why) {
     const uint32_t doubled = 2 * lookups->redis_pause;
     lookups->redis_pause = doubled < OUT_MIN_MS ? OUT_MIN_MS : doubled > OUT_MAX_MS ? OUT_MAX_MS : doubled;
     lookups->redis_at = now + lookups->redis_pause * GUARD_NS_OF_MS;
+    lookups->why_redis = *why;
     move_all(lookups, GUARD_STAGE_REDIS, GUARD_STAGE_LOAD);
 }
 
@@ -83,8 +83,12 @@ static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t no
 void tamis__guard_redis_give_up(guard_lookups *lookups, uint64_t now) {
     const bool in_batch = give_up_queue(lookups, GUARD_STAGE_BATCHED, now),
                in_queue = give_up_queue(lookups, GUARD_STAGE_REDIS, now);
-    if (in_batch || in_queue)
-        leave_out(lookups, now);
+    tamis_error why = TAMIS_ERROR_INIT;
+    if (!in_batch && !in_queue)
+        return;
+    (void)tamis__fail(&why, TAMIS_E_TIMEOUT, 0, "%s: Redis has not answered for %u ms", lookups->guard->name,
+                      (unsigned)(lookups->call_max / GUARD_NS_OF_MS));
+    tamis__guard_redis_leave_out(lookups, now, &why);
 }
 
 /* ---- calls ---- */
@@ -113,9 +117,10 @@ static bool is_unanswered(const redis_batch *batch) {
 
 /* Sends a batch to Redis and waits for the replies. Unlocks meanwhile. */
 static void call_redis(guard_lookups *lookups, redis_call call, redis_batch *batch) {
+    tamis_error why = TAMIS_ERROR_INIT;
     lookups->call_since = tamis__now_ns();
     pthread_mutex_unlock(&lookups->mutex);
-    const tamis_status status = send_batch(lookups->guard->entries, call, batch, NULL);
+    const tamis_status status = send_batch(lookups->guard->entries, call, batch, &why);
     pthread_mutex_lock(&lookups->mutex);
     lookups->call_since = 0;
     if (status == TAMIS_OK) {
@@ -125,7 +130,7 @@ static void call_redis(guard_lookups *lookups, redis_call call, redis_batch *bat
     count_up(&lookups->guard->counters.redis_errors, 1);
     const bool is_lost = status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
     if (call == CALL_GET ? is_unanswered(batch) && status != TAMIS_E_MISMATCH : is_lost)
-        leave_out(lookups, tamis__now_ns());
+        tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
 }
 
 /* ---- batches ---- */

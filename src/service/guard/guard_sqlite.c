@@ -20,6 +20,7 @@
  */
 #include "service/guard/guard_sqlite.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -235,17 +236,35 @@ static void disconnect(void *context) {
     tamis__free(&allocator, session, sizeof *session);
 }
 
+/* A missing file, or one that is not a database, needs another configuration. Other errors may pass. */
+static tamis_status fail_open(const sqlite_session *session, int code, tamis_error *err) {
+    static const int lasting[] = {ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG};
+    const int number = session->db ? sqlite3_system_errno(session->db) : 0;
+    tamis_status status = tamis__sqlite_fail(session, "connect", code, err);
+
+    if ((code & 0xff) == SQLITE_NOTADB)
+        status = TAMIS_E_REFUSED;
+    for (size_t i = 0; (code & 0xff) == SQLITE_CANTOPEN && i < sizeof lasting / sizeof *lasting; i++)
+        if (number == lasting[i])
+            status = TAMIS_E_REFUSED;
+    if (err)
+        err->status = status;
+    return status;
+}
+
 static tamis_status open_session(sqlite_session *session, tamis_error *err) {
     const int code = sqlite3_open_v2(session->sql->options.database, &session->db,
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (code != SQLITE_OK)
-        return tamis__sqlite_fail(session, "connect", code, err);
+        return fail_open(session, code, err);
     sqlite3_busy_handler(session->db, wait_while_busy, session);
     sqlite3_progress_handler(session->db, PROGRESS_STEPS, check_deadline, session);
     session->deadline = tamis__now_ns() + (uint64_t)session->timeout_ms * NS_PER_MS;
-    const tamis_status status = prepare_all(session, err);
+    tamis_status status = prepare_all(session, err);
     session->deadline = 0;
+    if (status == TAMIS_E_IO && sqlite3_errcode(session->db) == SQLITE_NOTADB)
+        status = fail_open(session, SQLITE_NOTADB, err);
     return status;
 }
 
