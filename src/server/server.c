@@ -345,27 +345,36 @@ static tamis_status open_server(tamis_server *server, tamis_error *err) {
         status = start_workers(server, err);
     if (status == TAMIS_OK)
         status = tamis__filters_open(server, err);
+    if (status == TAMIS_OK)
+        tamis__keyspaces_report_down(server);
     return status;
 }
 
-tamis_status tamis_server_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err) {
+tamis_status tamis_server_check(const char *config, const tamis_server_options *options,
+                                tamis_server_summary *summary, tamis_error *err) {
+    tamis_server_options given = TAMIS_SERVER_OPTIONS_INIT;
+    tamis_server_summary filled = TAMIS_SERVER_SUMMARY_INIT;
     server_config *parsed = NULL;
     SSL_CTX *tls = NULL;
 
     TAMIS__NEED(config, err);
-    TAMIS__NEED(keyspaces, err);
-    tamis_status status = tamis__server_config_read(&parsed, config, NULL, err);
+    tamis_status status =
+        tamis__read_options(&given, sizeof given, options, "TAMIS_SERVER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__check_struct(summary, "TAMIS_SERVER_SUMMARY_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__server_config_read(&parsed, config, given.allocator, err);
     if (status != TAMIS_OK)
         return status;
+    filled.keyspaces = parsed->keyspace_count;
+    filled.has_filters = parsed->filters.directory != NULL;
     status = tamis__server_tls_create(&tls, parsed, err);
     SSL_CTX_free(tls);
     if (status == TAMIS_OK)
-        status = tamis__keyspaces_check(parsed, err);
-    if (status == TAMIS_OK)
-        *keyspaces = parsed->keyspace_count;
-    if (status == TAMIS_OK && filters)
-        *filters = parsed->filters.directory != NULL;
+        status = tamis__keyspaces_check(parsed, given.log, given.context, &filled.unchecked, err);
     tamis__server_config_free(parsed);
+    if (status == TAMIS_OK)
+        tamis__write_struct(summary, &filled, sizeof filled);
     return status;
 }
 

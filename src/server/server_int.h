@@ -62,9 +62,10 @@ typedef struct server_guard {
     tamis_guard *guard;
     tamis_guard_source source;
     atomic_size_t references;
-    tamis_guard_stats last_stats; /* a second ago (server_reports.c) */
-    bool scan_fails, load_fails;  /* the log says so */
-    tamis_error scan_error;       /* why `scan_fails`, as in the log */
+    tamis_guard_stats last_stats;                    /* a second ago (server_reports.c) */
+    bool scan_fails, load_fails, is_down, is_silent; /* the log says so */
+    tamis_error scan_error;                          /* why `scan_fails`, as in the log */
+    unsigned silences;                               /* seconds in a row in which Redis did not answer */
 } server_guard;
 
 /* The guards of a configuration, longest prefix first. */
@@ -75,12 +76,16 @@ typedef struct server_guards {
     server_guard *items[];
 } server_guards;
 
-/* Opens the guards of a configuration. Shares the guards of `old` whose keyspace did not change; NULL: none.
- * Any thread, as long as `old` is not released. Takes over `config`, also on failure. */
+/* Opens the guards of a configuration. Shares the guards of `old` whose keyspace did not change; NULL: none,
+ * the server starts. A database or Redis that cannot be reached is an error unless the server starts. Any
+ * thread, as long as `old` is not released. Takes over `config`, also on failure. */
 tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
                                    tamis_error *err);
-/* Checks what the guards of a configuration need, without connecting. */
-tamis_status tamis__keyspaces_check(const server_config *config, tamis_error *err);
+/* Opens each keyspace for a moment, without its filter. Nothing is changed. A keyspace that cannot be reached,
+ * or needs an `init` that writes, is a line for `remark` (NULL: none) and counts in *unchecked. */
+tamis_status tamis__keyspaces_check(const server_config *config,
+                                    void (*remark)(void *context, const char *line), void *context,
+                                    size_t *unchecked, tamis_error *err);
 /* Releases a set. The last reference to a guard closes it in a job, or at once if `server` is NULL. */
 void tamis__keyspaces_release(tamis_server *server, server_guards *guards);
 void tamis__keyspace_release(tamis_server *server, server_guard *guard);
@@ -92,6 +97,8 @@ server_guard *tamis__keyspaces_find(const server_guards *guards, tamis_key key, 
 
 /* Once a second: logs what has changed for a guard (server_reports.c). */
 void tamis__keyspaces_report(tamis_server *server);
+/* The same, of what could not be reached at the start. */
+void tamis__keyspaces_report_down(tamis_server *server);
 
 /* ---- requests that wait (server_keys.c) ---- */
 

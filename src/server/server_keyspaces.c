@@ -78,7 +78,11 @@ void tamis__keyspaces_release(tamis_server *server, server_guards *guards) {
 
 /* ---- opening ---- */
 
-static tamis_status open_source(tamis_guard_source *source, const server_keyspace *keyspace,
+static bool is_in_memory(const server_database *database) {
+    return database->sqlite && strcmp(database->sqlite, ":memory:") == 0;
+}
+
+static tamis_status open_source(tamis_guard_source *source, const server_keyspace *keyspace, const char *init,
                                 tamis_error *err) {
     const server_database *database = &keyspace->database;
     static atomic_uint opened;
@@ -86,7 +90,7 @@ static tamis_status open_source(tamis_guard_source *source, const server_keyspac
     char name[64];
 
     sql.database = database->sqlite ? database->sqlite : database->postgres;
-    if (database->sqlite && strcmp(database->sqlite, ":memory:") == 0) {
+    if (is_in_memory(database)) {
         /* The sessions of this source share a database, and no other source has it. */
         snprintf(name, sizeof name, "file:tamis-serve-%u?mode=memory&cache=shared",
                  atomic_fetch_add(&opened, 1));
@@ -98,7 +102,7 @@ static tamis_status open_source(tamis_guard_source *source, const server_keyspac
     sql.overlap = keyspace->overlap;
     sql.channel = keyspace->notify;
     sql.as_json = keyspace->value == 1;
-    sql.init = database->init;
+    sql.init = init;
     return database->sqlite ? tamis_guard_sqlite_create(source, &sql, err)
                             : tamis_guard_postgres_create(source, &sql, err);
 }
@@ -134,29 +138,35 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     return tamis_guard_open(&made->guard, &options, err);
 }
 
-/* Says in which keyspace the source or the guard failed. */
+/* Says in which keyspace the source or the guard failed. A database gives no remedy for its errors. */
 static tamis_status fail_keyspace(const server_config *config, const server_keyspace *keyspace,
                                   const tamis_error *why, tamis_error *err) {
-    return tamis__fail(err, why->status, why->sys_errno, "%s: line %zu: keyspace '%.80s': %s", config->file,
-                       keyspace->line, keyspace->pattern, why->text);
+    return tamis__fail(err, why->status, why->sys_errno, "%s: line %zu: keyspace '%.80s': %s%s", config->file,
+                       keyspace->line, keyspace->pattern, why->text,
+                       strstr(why->text, "; ") ? "" : "; correct the SQL, or the tables");
 }
 
-tamis_status tamis__keyspaces_check(const server_config *config, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
+/* Opens source and guard. With must_reach, a database or Redis that cannot be reached is an error. */
+static tamis_status open_levels(server_guard *made, const server_config *config, bool must_reach,
+                                tamis_error *err) {
+    tamis_status status = open_source(&made->source, made->keyspace, made->keyspace->database.init, err);
 
-    for (size_t i = 0; status == TAMIS_OK && i < config->keyspace_count; i++) {
-        tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
-        tamis_error why = TAMIS_ERROR_INIT;
-        if (open_source(&source, &config->keyspaces[i], &why) != TAMIS_OK)
-            status = fail_keyspace(config, &config->keyspaces[i], &why, err);
-        tamis_guard_source_free(&source);
+    if (status == TAMIS_OK)
+        status = open_guard(made, config, err);
+    if (status == TAMIS_OK && must_reach)
+        status = tamis_guard_health(made->guard, TAMIS_GUARD_SOURCE, err);
+    if (status == TAMIS_OK && must_reach)
+        status = tamis_guard_health(made->guard, TAMIS_GUARD_REDIS, err);
+    if (status != TAMIS_OK) {
+        tamis_guard_close(made->guard);
+        tamis_guard_source_free(&made->source);
     }
     return status;
 }
 
 /* Makes the guard of a keyspace. It has one reference. */
 static tamis_status make_guard(server_guard **guard, server_shared_config *shared,
-                               const server_keyspace *keyspace, tamis_error *err) {
+                               const server_keyspace *keyspace, bool must_reach, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis_allocator *memory = &shared->config->memory;
     server_guard *made = tamis__alloc(memory, sizeof *made, _Alignof(server_guard));
@@ -167,13 +177,7 @@ static tamis_status make_guard(server_guard **guard, server_shared_config *share
     made->shared = shared;
     made->source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
     atomic_init(&made->references, 1);
-    tamis_status status = open_source(&made->source, keyspace, &why);
-    if (status == TAMIS_OK) {
-        status = open_guard(made, shared->config, &why);
-        if (status != TAMIS_OK)
-            tamis_guard_source_free(&made->source);
-    }
-    if (status != TAMIS_OK) {
+    if (open_levels(made, shared->config, must_reach, &why) != TAMIS_OK) {
         tamis__free(memory, made, sizeof *made);
         return fail_keyspace(shared->config, keyspace, &why, err);
     }
@@ -232,7 +236,7 @@ tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config
         const server_keyspace *keyspace = &config->keyspaces[i];
         made->items[i] = share_guard(old, config, keyspace);
         if (!made->items[i])
-            status = make_guard(&made->items[i], shared, keyspace, err);
+            status = make_guard(&made->items[i], shared, keyspace, old != NULL, err);
         made->count += status == TAMIS_OK;
     }
     if (status != TAMIS_OK) {
@@ -243,6 +247,74 @@ tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config
     *guards = made;
     return TAMIS_OK;
 }
+
+/* ---- checks ---- */
+
+/* Makes the `init` of a check, which changes nothing. NULL: none, or memory is short. A file of SQLite is left
+ * as it is. For PostgreSQL, the first statement is for the transactions behind the second one. */
+static char *make_check_init(const server_database *database) {
+    static const char before[] = "SET default_transaction_read_only = on; SET transaction_read_only = on;\n";
+    const char *begin = database->postgres ? before : "";
+
+    if (!database->init || (database->sqlite && !is_in_memory(database)))
+        return NULL;
+    const size_t size = strlen(begin) + strlen(database->init) + 1;
+    char *made = malloc(size);
+    if (made)
+        snprintf(made, size, "%s%s", begin, database->init);
+    return made;
+}
+
+/* True if an error may be due to `init`, which a check has not run. */
+static bool lacks_init(const server_database *database, const tamis_error *why) {
+    if (!database->init || is_in_memory(database) || why->status != TAMIS_E_REFUSED)
+        return false;
+    return database->sqlite || strstr(why->text, "SQLSTATE 25006");
+}
+
+/* Opens the guard of a keyspace without a filter: statements are prepared, and no key is read. The first error
+ * is that of the database. */
+static void try_keyspace(const server_config *config, const server_keyspace *keyspace, tamis_error *why) {
+    server_guard guard = {.keyspace = keyspace, .source = TAMIS_GUARD_SOURCE_INIT};
+    char *init = make_check_init(&keyspace->database);
+    tamis_status status = open_source(&guard.source, keyspace, init, why);
+
+    free(init);
+    if (status != TAMIS_OK)
+        return;
+    guard.source.scan = guard.source.scan_new = NULL;
+    status = open_guard(&guard, config, why);
+    if (status == TAMIS_OK)
+        status = tamis_guard_health(guard.guard, TAMIS_GUARD_SOURCE, why);
+    if (status == TAMIS_OK)
+        (void)tamis_guard_health(guard.guard, TAMIS_GUARD_REDIS, why);
+    tamis_guard_close(guard.guard);
+    tamis_guard_source_free(&guard.source);
+}
+
+tamis_status tamis__keyspaces_check(const server_config *config,
+                                    void (*remark)(void *context, const char *line), void *context,
+                                    size_t *unchecked, tamis_error *err) {
+    for (size_t i = 0; i < config->keyspace_count; i++) {
+        const server_keyspace *keyspace = &config->keyspaces[i];
+        tamis_error why = TAMIS_ERROR_INIT, line = TAMIS_ERROR_INIT;
+        try_keyspace(config, keyspace, &why);
+        const bool is_init = lacks_init(&keyspace->database, &why);
+        if (why.status == TAMIS_OK)
+            continue;
+        if (why.status != TAMIS_E_IO && why.status != TAMIS_E_TIMEOUT && !is_init)
+            return fail_keyspace(config, keyspace, &why, err);
+        ++*unchecked;
+        (void)tamis__fail(&line, why.status, 0, "%s: line %zu: keyspace '%.80s': not checked%s: %s",
+                          config->file, keyspace->line, keyspace->pattern, is_init ? " without init" : "",
+                          why.text);
+        if (remark)
+            remark(context, line.text);
+    }
+    return TAMIS_OK;
+}
+
+/* ---- keys ---- */
 
 static server_guard *find_guard(const server_guards *guards, tamis_key key, tamis_key *row) {
     for (size_t i = 0; i < guards->count; i++) {

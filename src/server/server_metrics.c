@@ -169,6 +169,11 @@ static void append_guard_filters(struct evbuffer *text, const server_guards *gua
         append_keyspace(text, "guard_redis_silent", guards->items[i]);
         evbuffer_add_printf(text, "} %d\n", stats[i].is_silent);
     }
+    append_head(text, "guard_database_down", "gauge", "1: the database could not be reached.");
+    for (size_t i = 0; i < guards->count; i++) {
+        append_keyspace(text, "guard_database_down", guards->items[i]);
+        evbuffer_add_printf(text, "} %d\n", stats[i].is_down);
+    }
     append_head(text, "guard_false_positive_rate", "gauge",
                 "Share of keys without a row that reached the database, since the last scan.");
     for (size_t i = 0; i < guards->count; i++) {

@@ -6,9 +6,10 @@
  *
  *     scans, failed_scans  --> the filter has been read, cannot be read; each new file
  *     loads, failed_loads  --> queries fail, are answered again
- *     is_silent            --> Redis does not answer, answers again
+ *     tamis_guard_health   --> the database or Redis does not answer, answers again
  *
- * A line tells a change, so that a database that is down for an hour is one line and not 3600.
+ * A line tells a change, so that a database that is down for an hour is one line and not 3600. Meanwhile no
+ * line tells that scans and queries fail.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -51,7 +52,8 @@ static void report_filter(tamis_server *server, server_guard *guard, const tamis
     const bool fails = tamis_guard_filter_error(guard->guard, &why) != TAMIS_OK;
 
     if (fails && now->failed_scans > before->failed_scans) {
-        report_failed_scan(server, guard, now, &why);
+        if (!guard->is_down || has_file(guard))
+            report_failed_scan(server, guard, now, &why);
     } else if (!fails && (guard->scan_fails ||
                           (now->scans > before->scans && (before->scans == 0 || has_file(guard))))) {
         guard->scan_fails = false;
@@ -63,6 +65,8 @@ static void report_queries(tamis_server *server, server_guard *guard, const tami
     const tamis_guard_stats *before = &guard->last_stats;
     const uint64_t failed = now->failed_loads - before->failed_loads;
 
+    if (guard->is_down)
+        return;
     if (failed > 0 && !guard->load_fails)
         tamis__server_log(server,
                           "keyspace '%.80s': queries fail, %" PRIu64 " in a second; clients get the reason",
@@ -74,11 +78,34 @@ static void report_queries(tamis_server *server, server_guard *guard, const tami
     guard->load_fails = failed > 0;
 }
 
-static void report_redis(tamis_server *server, const server_guard *guard, const tamis_guard_stats *now) {
-    if (now->is_silent != guard->last_stats.is_silent)
-        tamis__server_log(server, "keyspace '%.80s': Redis %s", guard->keyspace->pattern,
-                          now->is_silent ? "does not answer, so the filter does not either"
-                                         : "answers again");
+/* Logs that a part fails, or works again. */
+static void report_part(tamis_server *server, const server_guard *guard, const char *name,
+                        const tamis_error *why, bool *is_logged) {
+    const bool fails = why->status != TAMIS_OK;
+
+    if (fails && !*is_logged)
+        tamis__server_log(server, "keyspace '%.80s': %s does not answer: %s; it is tried again",
+                          guard->keyspace->pattern, name, why->text);
+    else if (!fails && *is_logged)
+        tamis__server_log(server, "keyspace '%.80s': %s answers again", guard->keyspace->pattern, name);
+    *is_logged = fails;
+}
+
+/* On a busy machine, Redis may be silent for a moment. That is not worth a line. */
+static void report_parts(tamis_server *server, server_guard *guard, unsigned silences_min) {
+    tamis_error database = TAMIS_ERROR_INIT, redis = TAMIS_ERROR_INIT;
+
+    (void)tamis_guard_health(guard->guard, TAMIS_GUARD_SOURCE, &database);
+    report_part(server, guard, "the database", &database, &guard->is_down);
+    (void)tamis_guard_health(guard->guard, TAMIS_GUARD_REDIS, &redis);
+    guard->silences = redis.status == TAMIS_OK ? 0 : guard->silences + 1;
+    if (guard->silences == 0 || guard->silences >= silences_min)
+        report_part(server, guard, "Redis", &redis, &guard->is_silent);
+}
+
+void tamis__keyspaces_report_down(tamis_server *server) {
+    for (size_t i = 0; i < server->guards->count; i++)
+        report_parts(server, server->guards->items[i], 1);
 }
 
 void tamis__keyspaces_report(tamis_server *server) {
@@ -87,9 +114,9 @@ void tamis__keyspaces_report(tamis_server *server) {
         tamis_guard_stats now = TAMIS_GUARD_STATS_INIT;
         if (tamis_guard_stats_get(guard->guard, &now, NULL) != TAMIS_OK)
             continue;
+        report_parts(server, guard, 2);
         report_filter(server, guard, &now);
         report_queries(server, guard, &now);
-        report_redis(server, guard, &now);
         guard->last_stats = now;
     }
 }

@@ -26,6 +26,7 @@
 #include <tamis/experimental/server.h>
 
 #include "support/scratch.h"
+#include "support/server_calls.h"
 
 #define HEAD                                                                                                 \
     "listen: 127.0.0.1:0\n"                                                                                  \
@@ -46,120 +47,6 @@ static int remove_path(const char *path, const struct stat *st, int type, struct
     (void)type;
     (void)position;
     return remove(path);
-}
-
-typedef struct running {
-    tamis_server *server;
-    pthread_mutex_t lock; /* of the log */
-    pthread_t thread;
-    int port;
-    char log[4000];
-} running;
-
-static void keep_line(void *context, const char *line) {
-    running *run = context;
-
-    pthread_mutex_lock(&run->lock);
-    const size_t used = strlen(run->log);
-    snprintf(run->log + used, sizeof run->log - used, "%s\n", line);
-    pthread_mutex_unlock(&run->lock);
-}
-
-static void *run_server(void *context) {
-    running *run = context;
-    tamis_error err = TAMIS_ERROR_INIT;
-
-    if (tamis_server_run(run->server, &err) != TAMIS_OK)
-        print_error("%s\n", err.text);
-    return NULL;
-}
-
-static void write_config(const char *text) {
-    file_write(scratch("config.yaml"), text, strlen(text));
-}
-
-static void start(running *run, const char *config) {
-    static const char rows[] = "CREATE TABLE items (id INTEGER PRIMARY KEY, value TEXT);"
-                               "INSERT INTO items VALUES (1, 'one'), (2, 'two'), (3, '');";
-    tamis_server_options options = TAMIS_SERVER_OPTIONS_INIT;
-    tamis_error err = TAMIS_ERROR_INIT;
-
-    *run = (running){.lock = PTHREAD_MUTEX_INITIALIZER};
-    file_write(scratch("rows.sql"), rows, sizeof rows - 1);
-    write_config(config);
-    options.log = keep_line;
-    options.context = run;
-    if (tamis_server_open(&run->server, scratch("config.yaml"), &options, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    run->port = atoi(strrchr(tamis_server_address(run->server), ':') + 1);
-    assert_int_equal(pthread_create(&run->thread, NULL, run_server, run), 0);
-}
-
-static void finish(running *run) {
-    tamis_server_stop(run->server);
-    assert_int_equal(pthread_join(run->thread, NULL), 0);
-    tamis_server_close(run->server);
-}
-
-static int connect_to(const running *run) {
-    const struct sockaddr_in name = {.sin_family = AF_INET,
-                                     .sin_port = htons((uint16_t)run->port),
-                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&name, sizeof name), 0);
-    return fd;
-}
-
-static void send_all(int fd, const char *bytes, size_t size) {
-    while (size > 0) {
-        const ssize_t count = send(fd, bytes, size, MSG_NOSIGNAL);
-        assert_true(count > 0);
-        bytes += count;
-        size -= (size_t)count;
-    }
-}
-
-static void send_text(int fd, const char *text) {
-    send_all(fd, text, strlen(text));
-}
-
-/* Reads `size` bytes, or until the end of the connection. Returns their number. */
-static size_t receive(int fd, char *to, size_t size) {
-    size_t received = 0;
-
-    while (received < size) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        if (poll(&ready, 1, 20000) != 1)
-            fail_msg("no reply within 20 s");
-        const ssize_t count = recv(fd, to + received, size - received, 0);
-        if (count <= 0)
-            break;
-        received += (size_t)count;
-    }
-    return received;
-}
-
-static void expect(int fd, const char *reply) {
-    char received[4096];
-    const size_t size = receive(fd, received, strlen(reply));
-
-    received[size] = '\0';
-    assert_string_equal(received, reply);
-}
-
-static void expect_end(int fd) {
-    char byte;
-
-    assert_int_equal(receive(fd, &byte, 1), 0);
-    close(fd);
-}
-
-/* Sends commands, and expects these bytes. */
-static void query(int fd, const char *commands, const char *reply) {
-    send_text(fd, commands);
-    expect(fd, reply);
 }
 
 static void test_rows(void **state) {
@@ -488,18 +375,6 @@ static void test_stop_answers_what_was_read(void **state) {
     expect(fd, "$6\r\nslow 7\r\n$3\r\none\r\n*2\r\n$6\r\nslow 8\r\n$3\r\ntwo\r\n:1\r\n$3\r\ntwo\r\n");
     expect_end(fd);
     finish(&run);
-}
-
-static void wait_for_log(running *run, const char *text) {
-    bool is_there = false;
-
-    for (int i = 0; i < 2000 && !is_there; i++) {
-        pause_ms(10);
-        pthread_mutex_lock(&run->lock);
-        is_there = strstr(run->log, text) != NULL;
-        pthread_mutex_unlock(&run->lock);
-    }
-    assert_true(is_there);
 }
 
 static void test_reload(void **state) {

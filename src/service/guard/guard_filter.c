@@ -573,7 +573,7 @@ static void follow_file(guard_filter *filter) {
         filter->pause_ms = 0;
         return;
     }
-    note_failed_scan(filter, &why);
+    note_failed_scan(filter, &why, true);
     filter->failed = now;
     filter->retry_at = filter->full_at;
     filter->full_at = after_ms(tamis__now_ns(), filter->guard->options.scan_new_ms);

@@ -30,7 +30,7 @@ static const cli_option options[] = {
     {.id = SERVE_CHECK,
      .name = "check",
      .type = CLI_FLAG,
-     .help = "Check CONFIG and end; nothing is started."},
+     .help = "Check CONFIG, its SQL and its servers, and end."},
     {.id = CLI_OPT_JSON,
      .name = "json",
      .type = CLI_FLAG,
@@ -131,14 +131,18 @@ static void install_handlers(void) {
     sigaction(SIGINT, &action, NULL);
 }
 
-static tamis_status check_file(const char *file, tamis_error *err) {
-    size_t keyspaces = 0;
-    bool filters = false;
+static tamis_status check_file(const char *file, bool *negative, tamis_error *err) {
+    tamis_server_options server = TAMIS_SERVER_OPTIONS_INIT;
+    tamis_server_summary summary = TAMIS_SERVER_SUMMARY_INIT;
 
-    if (serve_library_check(file, &keyspaces, &filters, err) != TAMIS_OK)
+    server.log = log_line;
+    if (serve_library_check(file, &server, &summary, err) != TAMIS_OK)
         return err->status;
-    printf("%s: valid: %zu keyspace%s%s\n", file, keyspaces, keyspaces == 1 ? "" : "s",
-           filters ? ", named filters" : "");
+    printf("%s: valid: %zu keyspace%s", file, summary.keyspaces, summary.keyspaces == 1 ? "" : "s");
+    if (summary.unchecked > 0)
+        printf(", %zu of them not checked", summary.unchecked);
+    printf("%s\n", summary.has_filters ? ", named filters" : "");
+    *negative = summary.unchecked > 0;
     return TAMIS_OK;
 }
 
@@ -146,11 +150,10 @@ static tamis_status run_serve(const cli_args *args, bool *negative, tamis_error 
     tamis_server_options server = TAMIS_SERVER_OPTIONS_INIT;
     bool is_json = args->values[CLI_OPT_JSON].given;
 
-    (void)negative;
     if (args->operand_count != 1)
         return cli_fail(err, "serve: needs one CONFIG; see tamis help serve");
     if (args->values[SERVE_CHECK].given)
-        return check_file(args->operands[0], err);
+        return check_file(args->operands[0], negative, err);
     install_handlers();
     server.log = is_json ? log_json : log_line;
     server.context = &is_json;

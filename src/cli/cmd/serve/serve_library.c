@@ -13,8 +13,9 @@ static void drop_warning(int severity, const char *message) {
     (void)message;
 }
 
-tamis_status serve_library_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err) {
-    return tamis_server_check(config, keyspaces, filters, err);
+tamis_status serve_library_check(const char *config, const tamis_server_options *options,
+                                 tamis_server_summary *summary, tamis_error *err) {
+    return tamis_server_check(config, options, summary, err);
 }
 
 tamis_status serve_library_run(const char *config, const tamis_server_options *options,

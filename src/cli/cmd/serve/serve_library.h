@@ -7,7 +7,8 @@
 /* The functions of libtamis-server. In a build without it the first two return TAMIS_E_UNSUPPORTED. */
 
 /* Calls tamis_server_check. */
-tamis_status serve_library_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err);
+tamis_status serve_library_check(const char *config, const tamis_server_options *options,
+                                 tamis_server_summary *summary, tamis_error *err);
 /* Opens the server of a file, calls `ready` with its address, answers clients until it is stopped, and closes
  * it. One server a process. */
 tamis_status serve_library_run(const char *config, const tamis_server_options *options,

@@ -12,10 +12,11 @@ static tamis_status refuse(tamis_error *err) {
     return err->status;
 }
 
-tamis_status serve_library_check(const char *config, size_t *keyspaces, bool *filters, tamis_error *err) {
+tamis_status serve_library_check(const char *config, const tamis_server_options *options,
+                                 tamis_server_summary *summary, tamis_error *err) {
     (void)config;
-    (void)keyspaces;
-    (void)filters;
+    (void)options;
+    (void)summary;
     return refuse(err);
 }
 
