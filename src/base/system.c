@@ -21,6 +21,7 @@
  *     has_writers      a rotated file is left when it was quiet for a while
  *     reserve          a full disk is found while writing, not before
  *     send_off         the sync at the end waits longer
+ *     now_boot_ns      time in suspend is not counted
  *
  * Hints (advise, send_off) have no result: a run must not depend on them.
  */
@@ -229,6 +230,15 @@ static int64_t system_now_unix_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static uint64_t system_now_boot_ns(void) {
+#ifdef CLOCK_BOOTTIME
+    struct timespec now;
+    if (clock_gettime(CLOCK_BOOTTIME, &now) == 0)
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+    return tamis__now_ns();
+}
+
 struct tamis__system tamis__sys = {
     .open = system_open,
     .close = close,
@@ -270,6 +280,7 @@ struct tamis__system tamis__sys = {
     .receive = system_receive,
     .random = system_random,
     .now_unix_ms = system_now_unix_ms,
+    .now_boot_ns = system_now_boot_ns,
     .thread = pthread_create,
 };
 

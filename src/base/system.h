@@ -79,6 +79,8 @@ struct tamis__system {
     ssize_t (*receive)(int fd, void *buffer, size_t size);
     ssize_t (*random)(void *to, size_t size); /* getrandom */
     int64_t (*now_unix_ms)(void);             /* milliseconds since 1970 UTC */
+    /* nanoseconds, like tamis__now_ns, which stops while the machine is suspended; this clock does not */
+    uint64_t (*now_boot_ns)(void);
     /* pthread_create: returns 0 or an errno */
     int (*thread)(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context);
 };

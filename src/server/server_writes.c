@@ -32,7 +32,7 @@ typedef struct write_job {
     size_t size;           /* bytes of the job in all */
     bool is_begin;
     server_token *made; /* GUARD.ADD: becomes a token of the client */
-    uint64_t ready_at;  /* GUARD.ADD: time of the reply */
+    guard_put put;      /* GUARD.ADD */
     tamis_status status;
     tamis_error err;
     size_t count;
@@ -74,14 +74,11 @@ static void free_job(tamis_server *server, write_job *job) {
 /* ---- in a worker ---- */
 
 static tamis_status begin_put(write_job *job, const write_key *key, tamis_error *err) {
-    guard_put put;
-    const tamis_status status = tamis__guard_put_begin(key->guard->guard, key->row, &put, err);
+    const tamis_status status = tamis__guard_put_begin(key->guard->guard, key->row, &job->put, err);
 
-    if (status != TAMIS_OK)
-        return status;
-    memcpy(job->made->token, put.token, sizeof put.token);
-    job->ready_at = put.ready_at;
-    return TAMIS_OK;
+    if (status == TAMIS_OK)
+        memcpy(job->made->token, job->put.token, sizeof job->put.token);
+    return status;
 }
 
 /* Calls the guard for each key. The first error is that of the job. */
@@ -118,6 +115,9 @@ static void reply_job(server_reply *reply, const write_job *job) {
 static void finish_job(tamis_server *server, write_job *job) {
     server_client *client = job->client;
 
+    if (job->is_begin && job->status == TAMIS_OK)
+        job->status =
+            tamis__guard_put_confirm(job->keys[0].guard->guard, job->keys[0].row, &job->put, &job->err);
     if (client) {
         client->job = NULL;
         if (job->is_begin && job->status == TAMIS_OK) {
@@ -138,7 +138,7 @@ static void finish_job(tamis_server *server, write_job *job) {
 static void apply_writes(tamis_server *server, server_event *event) {
     write_job *job = (write_job *)event;
 
-    if (job->ready_at <= tamis__now_ns()) {
+    if (job->put.ready_at <= tamis__now_ns()) {
         finish_job(server, job);
         return;
     }
@@ -153,8 +153,8 @@ void tamis__server_writes_finish(tamis_server *server) {
     while (server->delayed) {
         write_job *job = (write_job *)server->delayed;
         const uint64_t now = tamis__now_ns();
-        if (job->client && job->ready_at > now) {
-            const uint64_t us = (job->ready_at - now) / 1000 + 1;
+        if (job->client && job->put.ready_at > now) {
+            const uint64_t us = (job->put.ready_at - now) / 1000 + 1;
             const struct timeval time = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
             evtimer_add(&server->delay, &time);
             return;

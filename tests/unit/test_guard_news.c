@@ -17,6 +17,7 @@
 #include <tamis/experimental/guard.h>
 
 #include "base/system.h"
+#include "service/guard/guard_put.h"
 #include "support/guard_calls.h"
 #include "support/guard_table.h"
 #include "support/redis_server.h"
@@ -186,6 +187,85 @@ static void test_a_gap_needs_a_new_filter(void **state) {
     }
     wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
     assert_row(guard, "lost", "1");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* ---- the machine is suspended ---- */
+
+static uint64_t (*clock_of_system)(void);
+static atomic_uint_fast64_t suspended; /* ns, by which only the clock of tamis__sys.now_boot_ns advances */
+
+static uint64_t now_after_suspend(void) {
+    return clock_of_system() + atomic_load(&suspended);
+}
+
+static void suspend_ms(uint64_t ms) {
+    atomic_fetch_add(&suspended, ms * 1000000);
+}
+
+/* The first lookup after the wake-up comes before any request to Redis. */
+static void test_a_guard_that_wakes_up_is_silent(void **state) {
+    (void)state;
+    guard_table table;
+    if (!server.pid)
+        skip();
+    guard_table_init(&table);
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    options.prefix = "wake:";
+    tamis_guard *guard = open_listening(&table, &options);
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    const uint64_t scans = guard_table_scans(&table);
+    suspend_ms(1000);
+    assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_PENDING);
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    assert_int_equal(guard_table_scans(&table), scans); /* all news of a second are still there */
+    suspend_ms(3600000);
+    assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_PENDING);
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);
+    assert_true(guard_table_scans(&table) > scans); /* news of an hour are not */
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* The mark in Redis has expired meanwhile. */
+static void test_a_put_does_not_outlive_a_suspend(void **state) {
+    (void)state;
+    guard_table table;
+    guard_put put;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (!server.pid)
+        skip();
+    guard_table_init(&table);
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    options.prefix = "put:";
+    tamis_guard *guard = open_listening(&table, &options);
+    assert_int_equal(tamis__guard_put_begin(guard, key_of("a"), &put, &err), TAMIS_OK);
+    assert_int_equal(tamis__guard_put_confirm(guard, key_of("a"), &put, &err), TAMIS_OK);
+    suspend_ms(1000); /* less than mark_ms is left */
+    assert_int_equal(tamis__guard_put_confirm(guard, key_of("a"), &put, &err), TAMIS_E_TIMEOUT);
+    assert_non_null(strstr(err.text, "longer than the mark in Redis may live; try again"));
+    wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING); /* Redis was heard since */
+    put_row(guard, &table, "a", "1");
+    assert_row(guard, "a", "1");
+    tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+static void test_cached_answers_expire_in_a_suspend(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    guard_table_init(&table);
+    guard_table_put(&table, "a", "1");
+    options.cache_bytes = 1 << 17;
+    options.cache_life_ms = 3600000;
+    tamis_guard *guard = open_guard(&table, &options);
+    assert_row(guard, "a", "1");
+    guard_table_put(&table, "a", "2"); /* by somebody else */
+    assert_row(guard, "a", "1");
+    suspend_ms(3600000);
+    assert_row(guard, "a", "2");
     tamis_guard_close(guard);
     guard_table_release(&table);
 }
@@ -391,6 +471,8 @@ static void test_a_file_that_is_older_than_the_news(void **state) {
 
 static int set_up(void **state) {
     (void)state;
+    clock_of_system = tamis__sys.now_boot_ns;
+    tamis__sys.now_boot_ns = now_after_suspend;
     if (redis_server_installed())
         redis_server_start(&server, NULL);
     return 0;
@@ -409,6 +491,9 @@ int main(void) {
         cmocka_unit_test(test_a_silent_guard_does_not_answer),
         cmocka_unit_test(test_a_replica_has_no_news),
         cmocka_unit_test(test_a_gap_needs_a_new_filter),
+        cmocka_unit_test(test_a_guard_that_wakes_up_is_silent),
+        cmocka_unit_test(test_a_put_does_not_outlive_a_suspend),
+        cmocka_unit_test(test_cached_answers_expire_in_a_suspend),
         cmocka_unit_test(test_no_news_no_put),
         cmocka_unit_test(test_no_wrong_absent_in_any_order),
         cmocka_unit_test(test_old_news_for_a_file),

@@ -277,7 +277,7 @@ tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis
     TAMIS__NEED(guard, err);
     if (part == TAMIS_GUARD_SOURCE)
         return tamis__guard_lookups_check_source(guard->lookups, err);
-    return guard->news ? tamis__guard_news_check(guard->news, tamis__now_ns(), err)
+    return guard->news ? tamis__guard_news_check(guard->news, tamis__guard_now(), err)
                        : tamis__guard_lookups_check_redis(guard->lookups, err);
 }
 
@@ -315,7 +315,7 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
         tamis__guard_filter_stats(guard->filter, &filled);
     if (guard->listener)
         tamis__guard_listener_stats(guard->listener, &filled);
-    filled.is_silent = guard->news && !tamis__guard_news_live_epoch(guard->news, tamis__now_ns());
+    filled.is_silent = guard->news && !tamis__guard_news_live_epoch(guard->news, tamis__guard_now());
     if (guard->cache)
         tamis__guard_cache_count(guard->cache, &filled.cache_entries, &filled.cache_bytes);
     tamis__write_struct(stats, &filled, sizeof filled);

@@ -30,7 +30,7 @@ typedef struct guard_hash {
     uint64_t low, high;
 } guard_hash;
 
-/* Returns an answer that has not expired at `now` (tamis__now_ns), with a reference for the caller; else
+/* Returns an answer that has not expired at `now` (tamis__guard_now), with a reference for the caller; else
  * NULL. */
 guard_blob *tamis__guard_cache_find(guard_cache *cache, guard_hash key, uint64_t now);
 /* Prefetches memory for a later tamis__guard_cache_find of this key. */

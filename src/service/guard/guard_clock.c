@@ -3,6 +3,13 @@
 /*
  * The life of the lookups of a guard, and the clock thread, which answers requests at their deadlines.
  *
+ * A guard has two clocks. Their times must not be compared with each other.
+ *
+ *     tamis__guard_now   runs in suspend     what others rely on: age of the news, life of a mark in Redis,
+ *                                            life of a cached answer
+ *     tamis__now_ns      stops in suspend    waits and pauses, whose conditions need this clock. Also local
+ *                                            marks and recent keys, which may live longer
+ *
  * No new request needs to wake the clock thread. It sleeps less than the time limit of a request, and the
  * deadline of a new request is later than that.
  */
@@ -13,6 +20,10 @@
 #include "base/thread.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
+
+uint64_t tamis__guard_now(void) {
+    return tamis__sys.now_boot_ns();
+}
 
 /* ---- the clock thread ---- */
 

@@ -23,7 +23,7 @@ void tamis__guard_filter_free(guard_filter *filter);
 
 /* True if lookups need the guard's hashes of keys. False: the filter of a file hashes keys by itself. */
 bool tamis__guard_filter_needs_hashes(const guard_filter *filter);
-/* Looks up keys at a time (tamis__now_ns). `hashes`: NULL if they are not needed. False: there is no filter,
+/* Looks up keys at a time (tamis__guard_now). `hashes`: NULL if they are not needed. False: there is no filter,
  * or its guard is silent (N3), and no answer is set. */
 bool tamis__guard_filter_find(guard_filter *filter, const tamis_key *keys, const tamis_hash *hashes,
                               size_t count, uint64_t now, tamis_answer *answers);

@@ -51,6 +51,8 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};
 }
 
+/* Returns a time in nanoseconds, of a clock that does not stop in suspend; see guard_clock.c. */
+uint64_t tamis__guard_now(void);
 /* Returns an error for a source that returns a status without a message. */
 tamis_error tamis__guard_no_message(const tamis_guard *guard);
 /* Returns the cached answer with a reference, or NULL. A silent guard does not use nulls: their rows may

@@ -147,7 +147,7 @@ static uint64_t cache_life(const tamis_guard *guard, guard_hash hash, uint64_t n
 
 static void cache_answer(guard_lookups *lookups, guard_lookup *lookup) {
     const tamis_guard *guard = lookups->guard;
-    const uint64_t now = tamis__now_ns();
+    const uint64_t now = tamis__guard_now();
     if (guard->cache && lookup->is_cacheable)
         tamis__guard_cache_put(guard->cache, lookup->hash, lookup->blob,
                                now + cache_life(guard, lookup->hash, now));
@@ -241,7 +241,7 @@ static tamis_status add_waiter(guard_lookups *lookups, const guard_request *requ
         append_waiter(lookups, lookup, waiter, now);
         return TAMIS_OK;
     }
-    *ready = tamis__guard_find_cached(lookups->guard, request->hash, now);
+    *ready = tamis__guard_find_cached(lookups->guard, request->hash, tamis__guard_now());
     if (*ready)
         return TAMIS_OK;
     if (lookups->count >= lookups->count_max)

@@ -152,6 +152,9 @@ guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash);
 /* Gives a mark its token, and lets it expire after mark_ms, and a tenth more. token NULL: frees the mark. */
 void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
                                     const uint8_t token[TAMIS_GUARD_TOKEN]);
+/* Lets the mark with this token expire as late as one that gets its token now. False: it has expired. */
+bool tamis__guard_lookups_renew(guard_lookups *lookups, guard_hash hash,
+                                const uint8_t token[TAMIS_GUARD_TOKEN]);
 /* A put ends: removes the mark with this token, and what tamis__guard_lookups_mark removes. token NULL: no
  * mark. */
 void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,

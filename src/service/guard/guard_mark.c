@@ -55,15 +55,27 @@ guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash) {
     return mark;
 }
 
+/* The time of the caller begins a little later than that of the mark: a tenth more. */
+static uint64_t mark_deadline(const guard_lookups *lookups) {
+    const uint64_t life_ms = lookups->guard->options.mark_ms * (uint64_t)11 / 10;
+    return tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_PUT_WAIT_MS : 0)) * GUARD_NS_OF_MS;
+}
+
+/* Returns the pointer to the mark with a token in its chain; it points to NULL if there is none. */
+static guard_mark **find_mark(guard_lookups *lookups, guard_hash hash,
+                              const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    guard_mark **slot = mark_chain(lookups, hash);
+    while (*slot && ((*slot)->deadline == UINT64_MAX || memcmp((*slot)->token, token, TAMIS_GUARD_TOKEN)))
+        slot = &(*slot)->in_chain;
+    return slot;
+}
+
 void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
                                     const uint8_t token[TAMIS_GUARD_TOKEN]) {
     pthread_mutex_lock(&lookups->mutex);
     if (token) {
         memcpy(mark->token, token, TAMIS_GUARD_TOKEN);
-        /* a tenth more: the caller's time begins a little later than this one */
-        const uint64_t life_ms = lookups->guard->options.mark_ms * (uint64_t)11 / 10;
-        mark->deadline =
-            tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_PUT_WAIT_MS : 0)) * GUARD_NS_OF_MS;
+        mark->deadline = mark_deadline(lookups);
     } else {
         guard_mark **slot = mark_chain(lookups, mark->hash);
         while (*slot != mark)
@@ -73,14 +85,22 @@ void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
     pthread_mutex_unlock(&lookups->mutex);
 }
 
+bool tamis__guard_lookups_renew(guard_lookups *lookups, guard_hash hash,
+                                const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    pthread_mutex_lock(&lookups->mutex);
+    guard_mark *mark = *find_mark(lookups, hash, token);
+    const bool is_there = mark && mark->deadline > tamis__now_ns();
+    if (is_there)
+        mark->deadline = mark_deadline(lookups);
+    pthread_mutex_unlock(&lookups->mutex);
+    return is_there;
+}
+
 void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
                                  const uint8_t token[TAMIS_GUARD_TOKEN]) {
     pthread_mutex_lock(&lookups->mutex);
-    guard_mark **slot = mark_chain(lookups, hash);
-    while (token && *slot &&
-           ((*slot)->deadline == UINT64_MAX || memcmp((*slot)->token, token, TAMIS_GUARD_TOKEN)))
-        slot = &(*slot)->in_chain;
-    if (token && *slot)
+    guard_mark **slot = token ? find_mark(lookups, hash, token) : NULL;
+    if (slot && *slot)
         remove_mark(lookups, slot);
     tamis__guard_lookups_forget(lookups, hash);
     pthread_mutex_unlock(&lookups->mutex);

@@ -79,7 +79,7 @@ struct guard_news {
     uint64_t keep_ms;           /* how long Redis keeps news */
     uint64_t from_ms;           /* how far back the first request reads */
     bool keeps_all;             /* the filter comes from a file, and keeps keys by itself */
-    atomic_uint_fast64_t heard; /* time (tamis__now_ns) to which the news are known; 0: never heard */
+    atomic_uint_fast64_t heard; /* time (tamis__guard_now) to which the news are known; 0: never heard */
     atomic_uint_fast64_t epoch; /* number of the current epoch; 0: none yet */
     /* of the listener */
     char cursor[ID]; /* id of the last entry that was read; "": begin `from_ms` ago */
@@ -139,7 +139,7 @@ static tamis_key text_word(const char *text) {
 static void make_script(void *context, size_t i, tamis__script *script) {
     news_call *call = context;
     (void)i;
-    call->sent = tamis__now_ns();
+    call->sent = tamis__guard_now();
     script->text = text_word(call->key ? script_publish : script_read);
     script->keys = &call->stream;
     script->key_count = 1;
@@ -185,13 +185,9 @@ static tamis_status accept_published(void *context, size_t i, const tamis__reply
     return TAMIS_OK;
 }
 
-tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t *ready_at,
-                                       tamis_error *err) {
+tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, tamis_error *err) {
     news_call call = {.news = news, .key = &key};
-    const tamis_status status = run_script(&call, accept_published, err);
-    if (status == TAMIS_OK)
-        *ready_at = tamis__now_ns() + GUARD_PUT_WAIT_MS * GUARD_NS_OF_MS;
-    return status;
+    return run_script(&call, accept_published, err);
 }
 
 /* ---- recent keys ---- */

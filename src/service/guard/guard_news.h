@@ -32,12 +32,12 @@ tamis_status tamis__guard_news_start(guard_news *news, const tamis_error *why, t
 void tamis__guard_news_stop(guard_news *news);
 void tamis__guard_news_free(guard_news *news);
 
-/* N1: appends a key to the news. The writer waits until *ready_at (tamis__now_ns). Errors of calls with a
- * server. */
-tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, uint64_t *ready_at, tamis_error *err);
+/* N1: appends a key to the news. The writer waits for GUARD_PUT_WAIT_MS from the return on. Errors of calls
+ * with a server. */
+tamis_status tamis__guard_news_publish(guard_news *news, tamis_key key, tamis_error *err);
 
 /*
- * N3, N5: returns the epoch, or 0 if the guard is silent at `now` (tamis__now_ns). A filter may answer if
+ * N3, N5: returns the epoch, or 0 if the guard is silent at `now` (tamis__guard_now). A filter may answer if
  * this is the epoch in which its scan began. Cost: two loads.
  */
 uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now);

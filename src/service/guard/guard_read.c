@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/system.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
 
@@ -51,7 +50,7 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
     }
     if (pending == 0)
         return;
-    const uint64_t now = tamis__now_ns();
+    const uint64_t now = tamis__guard_now();
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->values[i].outcome != TAMIS_GUARD_PENDING)
             continue;
@@ -69,7 +68,7 @@ static void find_in_cache(tamis_guard *guard, const find_batch *batch) {
 static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, tamis_error *err) {
     tamis_answer answers[GUARD_BATCH];
     uint64_t absent = 0;
-    const uint64_t now = guard->news ? tamis__now_ns() : 0; /* only news need a time */
+    const uint64_t now = guard->news ? tamis__guard_now() : 0; /* only news need a time */
     const tamis_hash *hashes = tamis__guard_filter_needs_hashes(guard->filter) ? batch->hashes : NULL;
     if (!tamis__guard_filter_find(guard->filter, batch->keys, hashes, batch->count, now, answers)) {
         if (guard->options.without_filter == TAMIS_GUARD_OPEN)

@@ -24,22 +24,24 @@ static tamis_status hash_key(const tamis_guard *guard, tamis_key key, tamis_hash
 
 /* N1. On failure the mark is removed, so that the key is cached again. */
 static tamis_status publish_news(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
-                                 uint64_t *ready_at, tamis_error *err) {
-    const tamis_status status = tamis__guard_news_publish(guard->news, key, ready_at, err);
+                                 tamis_error *err) {
+    const tamis_status status = tamis__guard_news_publish(guard->news, key, err);
     if (status != TAMIS_OK)
         (void)tamis__guard_entries_unmark(guard->entries, key, token, NULL);
     return status;
 }
 
-/* True if the mark lives for mark_ms after the wait. It began on the server after `sent`. */
-static bool is_in_time(const tamis_guard *guard, uint64_t sent, uint64_t ready_at) {
-    const uint64_t life = tamis__guard_entries_mark_life(guard->entries) * GUARD_NS_OF_MS;
-    return ready_at + guard->options.mark_ms * GUARD_NS_OF_MS <= sent + life;
+static tamis_status fail_late(const tamis_guard *guard, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_TIMEOUT, 0,
+                       "%s: it took longer than the mark in Redis may live; try again", guard->name);
 }
 
 /* P2, N1: all but the wait. */
 static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *put, tamis_error *err) {
-    const uint64_t sent = tamis__now_ns();
+    const uint64_t sent = tamis__guard_now(), wait = GUARD_PUT_WAIT_MS * GUARD_NS_OF_MS,
+                   life_ms = tamis__guard_entries_mark_life(guard->entries) - guard->options.mark_ms;
+    /* The mark began on the server after `sent`, and must live for mark_ms after the reply to the writer. */
+    put->confirm_by = sent + life_ms * GUARD_NS_OF_MS;
     if (guard->news &&
         tamis__guard_news_silence(guard->news, sent) > guard->options.timeout_ms * GUARD_NS_OF_MS)
         return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: Redis does not answer; try again later",
@@ -47,11 +49,11 @@ static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *
     tamis_status status = tamis__guard_entries_mark(guard->entries, key, put->token, err);
     if (status != TAMIS_OK || !guard->news)
         return status;
-    status = publish_news(guard, key, put->token, &put->ready_at, err);
-    if (status == TAMIS_OK && !is_in_time(guard, sent, put->ready_at)) {
+    status = publish_news(guard, key, put->token, err);
+    put->ready_at = tamis__now_ns() + wait;
+    if (status == TAMIS_OK && tamis__guard_now() + wait > put->confirm_by) {
         (void)tamis__guard_entries_unmark(guard->entries, key, put->token, NULL);
-        status = tamis__fail(err, TAMIS_E_TIMEOUT, 0,
-                             "%s: Redis took longer than its mark may live; try again", guard->name);
+        status = fail_late(guard, err);
     }
     return status;
 }
@@ -68,7 +70,7 @@ static tamis_status begin_marked(tamis_guard *guard, tamis_key key, const tamis_
 
 tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put *put, tamis_error *err) {
     tamis_hash hash;
-    guard_put begun = {.ready_at = 0};
+    guard_put begun = {.confirm_by = UINT64_MAX};
     if (guard->options.without_puts)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: without_puts is set; unset it in all guards",
                            guard->name);
@@ -85,6 +87,19 @@ tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put
     return status;
 }
 
+tamis_status tamis__guard_put_confirm(tamis_guard *guard, tamis_key key, const guard_put *put,
+                                      tamis_error *err) {
+    tamis_hash hash;
+    const tamis_status status = hash_key(guard, key, &hash, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (tamis__guard_now() <= put->confirm_by &&
+        tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), put->token))
+        return TAMIS_OK;
+    tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), put->token);
+    return fail_late(guard, err); /* the mark in Redis expires */
+}
+
 static void pause_until(uint64_t time) {
     for (uint64_t now = tamis__now_ns(); now < time; now = tamis__now_ns())
         (void)tamis__sys.poll(NULL, 0, (int)((time - now) / GUARD_NS_OF_MS + 1));
@@ -95,10 +110,13 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
     TAMIS__NEED(guard, err);
     TAMIS__NEED(token, err);
     guard_put put;
-    const tamis_status status = tamis__guard_put_begin(guard, key, &put, err);
+    tamis_status status = tamis__guard_put_begin(guard, key, &put, err);
     if (status != TAMIS_OK)
         return status;
     pause_until(put.ready_at);
+    status = tamis__guard_put_confirm(guard, key, &put, err);
+    if (status != TAMIS_OK)
+        return status;
     memcpy(token, put.token, sizeof put.token);
     return TAMIS_OK;
 }
