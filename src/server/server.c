@@ -165,10 +165,16 @@ static void apply_reload(tamis_server *server, server_event *event) {
 
     server->reloads = false;
     if (reload->status == TAMIS_OK) {
+        reload->status = tamis__keyspaces_hand_over(server->guards, reload->guards, &reload->err);
+        if (reload->status != TAMIS_OK)
+            tamis__keyspaces_release(server, reload->guards);
+    }
+    if (reload->status == TAMIS_OK) {
         server_guards *old = server->guards;
         const server_config *before = server->config;
         server->guards = reload->guards;
         server->config = reload->guards->shared->config;
+        tamis__keyspaces_begin_scans(server->guards);
         if (!addresses_equal(&before->listen, &server->config->listen) ||
             !addresses_equal(&before->metrics, &server->config->metrics))
             tamis__server_log(server,

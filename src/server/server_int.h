@@ -77,10 +77,16 @@ typedef struct server_guards {
 } server_guards;
 
 /* Opens the guards of a configuration. Shares the guards of `old` whose keyspace did not change; NULL: none,
- * the server starts. A database or Redis that cannot be reached is an error unless the server starts. Any
- * thread, as long as `old` is not released. Takes over `config`, also on failure. */
+ * the server starts. With `old`, a database or Redis that cannot be reached is an error, and no scan begins
+ * before tamis__keyspaces_begin_scans. Any thread, as long as `old` is not released. Takes over `config`, also
+ * on failure. */
 tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config, const server_guards *old,
                                    tamis_error *err);
+/* Tells the guards of `to` the puts in progress of those of `from`. Server's thread. */
+tamis_status tamis__keyspaces_hand_over(const server_guards *from, const server_guards *to, tamis_error *err);
+/* Begins the scans of guards that were opened with `old`. */
+void tamis__keyspaces_begin_scans(const server_guards *guards);
+
 /* Opens each keyspace for a moment, without its filter. Nothing is changed. A keyspace that cannot be reached,
  * or needs an `init` that writes, is a line for `remark` (NULL: none) and counts in *unchecked. */
 tamis_status tamis__keyspaces_check(const server_config *config,
@@ -168,8 +174,7 @@ void tamis__pending_abandon(server_client *client);
 /* A token of GUARD.ADD, until DEL of the same key. */
 typedef struct server_token {
     struct server_token *next;
-    server_guard *guard;
-    size_t key_size;
+    size_t key_size; /* of the whole key, whose guard a reload may replace */
     uint8_t token[TAMIS_GUARD_TOKEN];
     char key[];
 } server_token;

@@ -7,6 +7,11 @@
  *     server->guards --> server_guards --> server_guard --> tamis_guard
  *                                              ^
  *          requests that are not answered -----'      the last reference closes the guard, in a job
+ *
+ * A reload. Programs write rows that they have announced to the former set. Its puts in progress are handed over
+ * in the server's thread, just before the new set replaces it. Scans of the new guards begin after that: they
+ * find the rows of puts that have ended. A GUARD.ADD that is between the two sets meanwhile is handed over by
+ * itself, before its reply (server_writes.c).
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +20,7 @@
 
 #include "base/memory.h"
 #include "server/server_int.h"
+#include "service/guard/guard_put.h"
 
 /* ---- references ---- */
 
@@ -107,7 +113,8 @@ static tamis_status open_source(tamis_guard_source *source, const server_keyspac
                             : tamis_guard_postgres_create(source, &sql, err);
 }
 
-static tamis_status open_guard(server_guard *made, const server_config *config, tamis_error *err) {
+static tamis_status open_guard(server_guard *made, const server_config *config, bool is_held,
+                               tamis_error *err) {
     const server_keyspace *keyspace = made->keyspace;
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
 
@@ -135,7 +142,8 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     options.scan_ms = keyspace->scan_ms;
     options.scan_new_ms = keyspace->scan_new_ms;
     options.allocator = &config->memory;
-    return tamis_guard_open(&made->guard, &options, err);
+    return is_held ? tamis__guard_open_held(&made->guard, &options, err)
+                   : tamis_guard_open(&made->guard, &options, err);
 }
 
 /* Says in which keyspace the source or the guard failed. A database gives no remedy for its errors. */
@@ -146,16 +154,17 @@ static tamis_status fail_keyspace(const server_config *config, const server_keys
                        strstr(why->text, "; ") ? "" : "; correct the SQL, or the tables");
 }
 
-/* Opens source and guard. With must_reach, a database or Redis that cannot be reached is an error. */
-static tamis_status open_levels(server_guard *made, const server_config *config, bool must_reach,
+/* Opens source and guard. At a reload, no scan begins yet, and a database or Redis that cannot be reached is an
+ * error. */
+static tamis_status open_levels(server_guard *made, const server_config *config, bool is_reload,
                                 tamis_error *err) {
     tamis_status status = open_source(&made->source, made->keyspace, made->keyspace->database.init, err);
 
     if (status == TAMIS_OK)
-        status = open_guard(made, config, err);
-    if (status == TAMIS_OK && must_reach)
+        status = open_guard(made, config, is_reload, err);
+    if (status == TAMIS_OK && is_reload)
         status = tamis_guard_health(made->guard, TAMIS_GUARD_SOURCE, err);
-    if (status == TAMIS_OK && must_reach)
+    if (status == TAMIS_OK && is_reload)
         status = tamis_guard_health(made->guard, TAMIS_GUARD_REDIS, err);
     if (status != TAMIS_OK) {
         tamis_guard_close(made->guard);
@@ -166,7 +175,7 @@ static tamis_status open_levels(server_guard *made, const server_config *config,
 
 /* Makes the guard of a keyspace. It has one reference. */
 static tamis_status make_guard(server_guard **guard, server_shared_config *shared,
-                               const server_keyspace *keyspace, bool must_reach, tamis_error *err) {
+                               const server_keyspace *keyspace, bool is_reload, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis_allocator *memory = &shared->config->memory;
     server_guard *made = tamis__alloc(memory, sizeof *made, _Alignof(server_guard));
@@ -177,7 +186,7 @@ static tamis_status make_guard(server_guard **guard, server_shared_config *share
     made->shared = shared;
     made->source = (tamis_guard_source)TAMIS_GUARD_SOURCE_INIT;
     atomic_init(&made->references, 1);
-    if (open_levels(made, shared->config, must_reach, &why) != TAMIS_OK) {
+    if (open_levels(made, shared->config, is_reload, &why) != TAMIS_OK) {
         tamis__free(memory, made, sizeof *made);
         return fail_keyspace(shared->config, keyspace, &why, err);
     }
@@ -248,6 +257,52 @@ tamis_status tamis__keyspaces_open(server_guards **guards, server_config *config
     return TAMIS_OK;
 }
 
+/* ---- reload ---- */
+
+/* The puts of one guard, on their way to the set that replaces its own. */
+typedef struct hand_over {
+    const server_guard *from;
+    const server_guards *to;
+    char *key; /* buffer for a key with its prefix */
+    tamis_status status;
+    tamis_error *err;
+} hand_over;
+
+static void hand_over_put(void *context, tamis_key row, const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    hand_over *call = context;
+    const server_keyspace *keyspace = call->from->keyspace;
+    const size_t prefix_size = keyspace->is_exact ? 0 : keyspace->prefix_size;
+
+    memcpy(call->key, keyspace->prefix, prefix_size);
+    memcpy(call->key + prefix_size, row.data, row.size);
+    const tamis_key key = {call->key, prefix_size + row.size};
+    tamis_key new_row;
+    const server_guard *to = tamis__keyspaces_find(call->to, key, &new_row, NULL);
+    if (to && to != call->from && call->status == TAMIS_OK)
+        call->status = tamis__guard_put_adopt(to->guard, new_row, token, call->err);
+}
+
+tamis_status tamis__keyspaces_hand_over(const server_guards *from, const server_guards *to,
+                                        tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    for (size_t i = 0; i < from->count && status == TAMIS_OK; i++) {
+        const size_t size = from->items[i]->keyspace->prefix_size + TAMIS_GUARD_KEY_MAX;
+        hand_over call = {.from = from->items[i], .to = to, .key = malloc(size), .err = err};
+        if (!call.key)
+            return tamis__fail_nomem(err, to->shared->config->file, size);
+        tamis__guard_each_put(from->items[i]->guard, hand_over_put, &call);
+        free(call.key);
+        status = call.status;
+    }
+    return status;
+}
+
+void tamis__keyspaces_begin_scans(const server_guards *guards) {
+    for (size_t i = 0; i < guards->count; i++)
+        tamis__guard_begin_scans(guards->items[i]->guard);
+}
+
 /* ---- checks ---- */
 
 /* Makes the `init` of a check, which changes nothing. NULL: none, or memory is short. A file of SQLite is left
@@ -283,7 +338,7 @@ static void try_keyspace(const server_config *config, const server_keyspace *key
     if (status != TAMIS_OK)
         return;
     guard.source.scan = guard.source.scan_new = NULL;
-    status = open_guard(&guard, config, why);
+    status = open_guard(&guard, config, false, why);
     if (status == TAMIS_OK)
         status = tamis_guard_health(guard.guard, TAMIS_GUARD_SOURCE, why);
     if (status == TAMIS_OK)

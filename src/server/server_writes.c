@@ -10,7 +10,8 @@
  * Both calls may wait for Redis, so a worker makes them. With a Redis, GUARD.ADD is answered 0.22 seconds
  * later, when all guards have the key or are silent. The server's thread delays the reply. Later commands of
  * the connection wait until the job is done: a GET behind a DEL does not get the old entry. When a connection
- * is closed, its tokens are dropped, and their marks expire.
+ * is closed, its tokens are dropped, and their marks expire. A token has the whole key, so that DEL finds it
+ * after a reload too.
  */
 #include <string.h>
 
@@ -40,7 +41,6 @@ typedef struct write_job {
 } write_job;
 
 static void free_token(tamis_server *server, server_token *token) {
-    tamis__keyspace_release(server, token->guard);
     tamis__free(&server->memory, token, sizeof *token + token->key_size);
 }
 
@@ -112,12 +112,27 @@ static void reply_job(server_reply *reply, const write_job *job) {
         tamis__reply_integer(reply, (int64_t)job->count);
 }
 
+/* Ends GUARD.ADD. If a reload has replaced the guard since it began, the new one gets the put too. */
+static tamis_status confirm_put(tamis_server *server, write_job *job) {
+    const write_key *key = &job->keys[0];
+    tamis_status status = tamis__guard_put_confirm(key->guard->guard, key->row, &job->put, &job->err);
+    tamis_key row;
+
+    if (status != TAMIS_OK || server->workers_stop) /* no set of guards replaces another one any more */
+        return status;
+    const server_guard *guard = tamis__keyspaces_find(
+        server->guards, (tamis_key){job->made->key, job->made->key_size}, &row, &job->err);
+    if (!guard)
+        return job->err.status;
+    return guard == key->guard ? TAMIS_OK
+                               : tamis__guard_put_adopt(guard->guard, row, job->put.token, &job->err);
+}
+
 static void finish_job(tamis_server *server, write_job *job) {
     server_client *client = job->client;
 
     if (job->is_begin && job->status == TAMIS_OK)
-        job->status =
-            tamis__guard_put_confirm(job->keys[0].guard->guard, job->keys[0].row, &job->put, &job->err);
+        job->status = confirm_put(server, job);
     if (client) {
         client->job = NULL;
         if (job->is_begin && job->status == TAMIS_OK) {
@@ -167,12 +182,12 @@ void tamis__server_writes_finish(tamis_server *server) {
 }
 
 /* Moves the tokens of a key out of the list of the client. */
-static server_token *remove_tokens(server_client *client, const server_guard *guard, tamis_key row) {
+static server_token *remove_tokens(server_client *client, tamis_key key) {
     server_token *removed = NULL;
 
     for (server_token **position = &client->tokens; *position;) {
         server_token *token = *position;
-        if (token->guard != guard || token->key_size != row.size || memcmp(token->key, row.data, row.size)) {
+        if (token->key_size != key.size || memcmp(token->key, key.data, key.size)) {
             position = &token->next;
             continue;
         }
@@ -241,17 +256,14 @@ void tamis__server_write_begin(server_client *client, tamis_key key) {
     write_job *job = make_job(client, &key, 1);
     if (!job)
         return;
-    const tamis_key row = job->keys[0].row;
-    server_token *token = tamis__alloc(&server->memory, sizeof *token + row.size, _Alignof(server_token));
+    server_token *token = tamis__alloc(&server->memory, sizeof *token + key.size, _Alignof(server_token));
     if (!token) {
         tamis__reply_error(&server->reply, "ERR out of memory");
         free_job(server, job);
         return;
     }
-    token->guard = job->keys[0].guard;
-    atomic_fetch_add(&token->guard->references, 1);
-    token->key_size = row.size;
-    memcpy(token->key, row.data, row.size);
+    token->key_size = key.size;
+    memcpy(token->key, key.data, key.size);
     job->made = token;
     job->is_begin = true;
     client->job = job;
@@ -264,7 +276,7 @@ void tamis__server_write_finish(server_client *client, const tamis_key *keys, si
     if (!job)
         return;
     for (size_t i = 0; i < count; i++)
-        job->keys[i].tokens = remove_tokens(client, job->keys[i].guard, job->keys[i].row);
+        job->keys[i].tokens = remove_tokens(client, keys[i]);
     client->job = job;
     tamis__server_work(client->server, &job->job);
 }

@@ -13,6 +13,7 @@
 
 #include <tamis/experimental/guard.h>
 
+#include "service/guard/guard_put.h"
 #include "support/guard_calls.h"
 #include "support/guard_table.h"
 #include "support/scratch.h"
@@ -195,6 +196,62 @@ static void test_no_reader_gets_an_old_version(void **state) {
     guard_table_release(&game.table);
 }
 
+/* ---- a guard that replaces another one ---- */
+
+static tamis_guard *open_held(guard_table *table) {
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = NULL;
+    guard_table_source_scanned(table, &source);
+    options.source = &source;
+    options.scan_new_ms = 3600000;
+    assert_int_equal(tamis__guard_open_held(&guard, &options, NULL), TAMIS_OK);
+    return guard;
+}
+
+static void adopt_put(void *context, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    tamis_guard *to = *(tamis_guard **)context;
+    assert_int_equal(tamis__guard_put_adopt(to, key, token, NULL), TAMIS_OK);
+    assert_int_equal(tamis__guard_put_adopt(to, key, token, NULL), TAMIS_OK); /* once is enough */
+}
+
+static void count_put(void *context, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    (void)key;
+    (void)token;
+    ++*(int *)context;
+}
+
+/* The row of a put that has ended is found by the scan, that of a put in progress by its mark. */
+static void test_a_guard_takes_over_puts(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    uint8_t token[TAMIS_GUARD_TOKEN];
+    int count = 0;
+    guard_table_init(&table);
+    tamis_guard *old = open_scanned(&table, &options);
+    assert_int_equal(tamis_guard_put_begin(old, key_of("begun"), token, NULL), TAMIS_OK);
+    tamis_guard *guard = open_held(&table);
+    put_row(old, &table, "ended", "1");
+    pause_ms(100);
+    assert_false(stats_of(guard).has_filter);
+    tamis__guard_each_put(old, adopt_put, &guard);
+    tamis__guard_begin_scans(guard);
+    assert_int_equal(tamis_guard_wait_for_filter(guard, 30000, NULL), TAMIS_OK);
+    guard_table_put(&table, "begun", "2");
+    assert_row(guard, "begun", "2");
+    assert_row(guard, "ended", "1");
+    assert_row(guard, "none", "");
+    assert_int_equal(stats_of(guard).absent, 1);
+    assert_int_equal(tamis_guard_put_end(guard, key_of("begun"), token, NULL), TAMIS_OK);
+    tamis__guard_each_put(guard, count_put, &count);
+    assert_int_equal(count, 0);
+    tamis_guard_close(old);
+    tamis_guard_close(guard);
+    tamis_guard_close(open_held(&table)); /* its thread waits */
+    guard_table_release(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_put_replaces_cached_answers),
@@ -203,6 +260,7 @@ int main(void) {
         cmocka_unit_test(test_put_end_without_begin_removes_the_answer),
         cmocka_unit_test(test_a_query_from_before_is_not_shared_or_cached),
         cmocka_unit_test(test_no_reader_gets_an_old_version),
+        cmocka_unit_test(test_a_guard_takes_over_puts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

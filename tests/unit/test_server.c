@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include <tamis/experimental/server.h>
 
@@ -403,6 +405,158 @@ static void test_reload(void **state) {
     finish(&run);
 }
 
+/* ---- reloads between GUARD.ADD and DEL ---- */
+
+static void run_sql(sqlite3 *db, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    char *sql = sqlite3_vmprintf(format, arguments);
+    va_end(arguments);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_free(sql);
+}
+
+static sqlite3 *make_database(void) {
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open(scratch("rows.db"), &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 20000);
+    run_sql(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; DROP TABLE IF EXISTS items;"
+                "CREATE TABLE items (id INTEGER PRIMARY KEY, value TEXT)");
+    return db;
+}
+
+#define ROWS                                                                                                 \
+    "listen: 127.0.0.1:0\n"                                                                                  \
+    "database: {sqlite: rows.db}\n"                                                                          \
+    "keyspaces:\n"
+#define ITEMS                                                                                                \
+    "  - {keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, all_keys: SELECT id FROM items, "      \
+    "cache: 0"
+#define FIFTIES                                                                                              \
+    "  - {keys: 'item:5*', row: SELECT value FROM items WHERE id = 50 + ?1,\n"                               \
+    "     all_keys: SELECT id - 50 FROM items WHERE id BETWEEN 50 AND 59}\n"
+
+static void wait_for_lines(running *run, const char *text, int expected) {
+    for (int i = 0, count = 0; count < expected; i++) {
+        assert_true(i < 2000);
+        pause_ms(10);
+        count = 0;
+        pthread_mutex_lock(&run->lock);
+        for (const char *found = run->log; (found = strstr(found, text)) != NULL; found++)
+            count++;
+        pthread_mutex_unlock(&run->lock);
+    }
+}
+
+/* A row that is written after a reload was announced to the guard before it. */
+static void test_a_reload_keeps_puts(void **state) {
+    (void)state;
+    running run;
+    sqlite3 *db = make_database();
+
+    start(&run, ROWS ITEMS "}\n");
+    wait_for_lines(&run, "keyspace 'item:*': the filter has 0 keys\n", 1);
+    const int fd = connect_to(&run), other = connect_to(&run);
+    query(fd, "GUARD.ADD item:40\r\nGUARD.ADD item:55\r\n", "+OK\r\n+OK\r\n");
+    query(other, "GUARD.ADD item:60\r\nQUIT\r\n", "+OK\r\n+OK\r\n");
+    expect_end(other);
+    write_config(ROWS ITEMS ", fpr: 0.00001}\n" FIFTIES);
+    tamis_server_reload(run.server);
+    wait_for_log(&run, "config.yaml: read again\n");
+    wait_for_log(&run, "keyspace 'item:*': the filter has 2 keys\n"); /* of the puts */
+    wait_for_log(&run, "keyspace 'item:5*': the filter has 1 keys\n");
+    run_sql(db, "INSERT INTO items VALUES (40, 'forty'), (55, 'other'), (60, 'sixty'), (70, 'seventy')");
+    query(fd, "GET item:70\r\nGET item:40\r\nGET item:55\r\nGET item:60\r\n", /* 70 was not announced */
+          "$-1\r\n$5\r\nforty\r\n$5\r\nother\r\n$5\r\nsixty\r\n");
+    query(fd, "DEL item:40 item:55 item:60\r\nGET item:40\r\nGET item:55\r\n",
+          ":3\r\n$5\r\nforty\r\n$5\r\nother\r\n");
+    close(fd);
+    finish(&run);
+    sqlite3_close(db);
+}
+
+typedef struct row_writer {
+    running *run;
+    sqlite3 *db;
+    int first, count;
+    atomic_bool *is_over;
+    pthread_t thread;
+} row_writer;
+
+/* Writes rows, and reads each of them before its DEL, after it, and some rows later. */
+static void *write_rows(void *context) {
+    row_writer *me = context;
+    const int fd = connect_to(me->run);
+    char line[200], reply[200];
+
+    for (int id = me->first; !atomic_load(me->is_over); id++, me->count++) {
+        snprintf(line, sizeof line, "GUARD.ADD item:%d\r\n", id);
+        query(fd, line, "+OK\r\n");
+        run_sql(me->db, "INSERT INTO items VALUES (%d, 'row')", id);
+        snprintf(line, sizeof line, "GET item:%d\r\n", id);
+        snprintf(reply, sizeof reply, "$3\r\nrow\r\n");
+        query(fd, line, reply);
+        snprintf(line, sizeof line, "DEL item:%d\r\nGET item:%d\r\n", id, id);
+        query(fd, line, ":1\r\n$3\r\nrow\r\n");
+        snprintf(line, sizeof line, "GET item:%d\r\n", id - me->count % 50 - (me->count > 50));
+        query(fd, line, reply);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void test_reloads_among_writers(void **state) {
+    (void)state;
+    enum { WRITERS = 3 };
+    running run;
+    row_writer writers[WRITERS];
+    atomic_bool is_over = false;
+    sqlite3 *db = make_database();
+    const int reloads = (int)test_scale(40, 10, 10);
+    int rows = 0;
+
+    /* A keyspace that is opened last and slowly: the one before it has scanned its rows by then, if it may. */
+    static const char slow[] =
+        "CREATE TABLE slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+        "c WHERE n < 200000) SELECT max(n) FROM c";
+    file_write(scratch("slow.sql"), slow, sizeof slow - 1);
+
+    start(&run, ROWS ITEMS "}\n");
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (row_writer){&run, NULL, i * 1000000 + 1000, 0, &is_over, 0};
+        assert_int_equal(sqlite3_open(scratch("rows.db"), &writers[i].db), SQLITE_OK);
+        sqlite3_busy_timeout(writers[i].db, 20000);
+        assert_int_equal(pthread_create(&writers[i].thread, NULL, write_rows, &writers[i]), 0);
+    }
+    for (int i = 1; i <= reloads; i++) {
+        char config[1000];
+        snprintf(config, sizeof config,
+                 ROWS ITEMS
+                 ", fpr: 0.0%d}\n%s  - {keys: z, row: SELECT ?1, fpr: 0.0%d, database: {sqlite: memory, "
+                 "init: slow.sql}}\n",
+                 i, i % 3 ? "" : FIFTIES, i);
+        write_config(config);
+        pthread_mutex_lock(&run.lock);
+        run.log[0] = '\0';
+        pthread_mutex_unlock(&run.lock);
+        tamis_server_reload(run.server);
+        wait_for_log(&run, "config.yaml: read again\n");
+        pause_ms((uint64_t)(i * 7 % 30));
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(writers[i].thread, NULL);
+        sqlite3_close(writers[i].db);
+        rows += writers[i].count;
+    }
+    print_message("%d rows, %d reloads\n", rows, reloads);
+    finish(&run);
+    sqlite3_close(db);
+}
+
 /* abs() of the smallest integer is an error of SQLite when the query runs. */
 static void test_guards_are_logged(void **state) {
     (void)state;
@@ -476,6 +630,8 @@ int main(void) {
         cmocka_unit_test(test_limits_of_clients),
         cmocka_unit_test(test_stop_answers_what_was_read),
         cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_a_reload_keeps_puts),
+        cmocka_unit_test(test_reloads_among_writers),
         cmocka_unit_test(test_guards_are_logged),
         cmocka_unit_test(test_errors_of_opening),
     };

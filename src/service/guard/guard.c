@@ -32,6 +32,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "service/guard/guard_int.h"
+#include "service/guard/guard_put.h"
 
 /* ---- options ---- */
 
@@ -194,9 +195,9 @@ static tamis_status reach_all(tamis_guard *guard, guard_reached *reached, tamis_
     return accept_unreachable(&why, &reached->source, err);
 }
 
-/* Opens all levels of a guard, and starts its threads. After a failure, tamis_guard_close frees what
- * was opened. */
-static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
+/* Opens all levels of a guard, and starts its threads. With is_held, no scan begins yet. After a failure,
+ * tamis_guard_close frees what was opened. */
+static tamis_status open_levels(tamis_guard *guard, bool is_held, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     guard_reached reached = {.source = TAMIS_ERROR_INIT, .redis = TAMIS_ERROR_INIT};
     tamis_status status = create_hasher(guard, err);
@@ -211,7 +212,7 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     if (status == TAMIS_OK && guard->entries && !options->without_puts)
         status = tamis__guard_news_create(&guard->news, guard, err);
     if (status == TAMIS_OK && (guard->source.scan || has_file(options)))
-        status = tamis__guard_filter_create(&guard->filter, guard, err);
+        status = tamis__guard_filter_create(&guard->filter, guard, is_held, err);
     if (status == TAMIS_OK && guard->news)
         status = tamis__guard_news_start(guard->news, &reached.redis, err);
     if (status == TAMIS_OK && guard->source.listen)
@@ -219,7 +220,8 @@ static tamis_status open_levels(tamis_guard *guard, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options, tamis_error *err) {
+static tamis_status open_guard(tamis_guard **guard, const tamis_guard_options *options, bool is_held,
+                               tamis_error *err) {
     TAMIS__NEED(guard, err);
     tamis_guard_options checked = TAMIS_GUARD_OPTIONS_INIT;
     tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
@@ -234,12 +236,26 @@ tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *op
     opened->options = checked;
     opened->source = source;
     snprintf(opened->name, sizeof opened->name, "%s", checked.name ? checked.name : "guard");
-    status = open_levels(opened, err);
+    status = open_levels(opened, is_held, err);
     if (status == TAMIS_OK)
         *guard = opened;
     else
         tamis_guard_close(opened);
     return status;
+}
+
+tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options, tamis_error *err) {
+    return open_guard(guard, options, false, err);
+}
+
+tamis_status tamis__guard_open_held(tamis_guard **guard, const tamis_guard_options *options,
+                                    tamis_error *err) {
+    return open_guard(guard, options, true, err);
+}
+
+void tamis__guard_begin_scans(tamis_guard *guard) {
+    if (guard->filter)
+        tamis__guard_filter_begin(guard->filter);
 }
 
 void tamis_guard_close(tamis_guard *guard) {

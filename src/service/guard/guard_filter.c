@@ -95,6 +95,7 @@ struct guard_filter {
     pthread_mutex_t mutex; /* protects all fields below */
     pthread_cond_t cond;   /* one of them has changed */
     bool is_closing;
+    bool is_held; /* no scan begins yet */
     bool has_filter;
     tamis_error why; /* why the last full scan failed, or the filter was dropped; TAMIS_OK: neither */
     uint64_t scans, failed_scans;
@@ -270,13 +271,17 @@ static tamis_status create_filter(guard_filter *filter, tamis_filter **created, 
     return status;
 }
 
-static void add_marked(void *context, guard_hash hash) {
+static void add_recent(void *context, guard_hash hash) {
     guard_filter *filter = context;
     const tamis_hash added = {{hash.low, hash.high}, filter->guard->hasher_id};
     pthread_mutex_lock(&filter->changes);
     if (add_hashes(filter, filter->building, &added, 1, NULL) != TAMIS_OK)
         atomic_store(&filter->is_incomplete, true);
     pthread_mutex_unlock(&filter->changes);
+}
+
+static void add_marked(void *context, const guard_mark *mark) {
+    add_recent(context, mark->hash);
 }
 
 /* Sets `building` to an empty filter, and adds the keys of puts in progress and of recent news. */
@@ -291,7 +296,7 @@ static tamis_status begin_building(guard_filter *filter, tamis_error *err) {
     (void)replace(filter, &filter->building, created);
     tamis__guard_lookups_each_mark(guard->lookups, add_marked, filter);
     if (guard->news)
-        tamis__guard_news_each_recent(guard->news, add_marked, filter);
+        tamis__guard_news_each_recent(guard->news, add_recent, filter);
     return TAMIS_OK;
 }
 
@@ -626,8 +631,16 @@ void tamis__guard_filter_request_scan(guard_filter *filter) {
     pthread_mutex_unlock(&filter->mutex);
 }
 
+static void wait_while_held(guard_filter *filter) {
+    pthread_mutex_lock(&filter->mutex);
+    while (filter->is_held && !filter->is_closing)
+        pthread_cond_wait(&filter->cond, &filter->mutex);
+    pthread_mutex_unlock(&filter->mutex);
+}
+
 static void *keep_filter(void *context) {
     guard_filter *filter = context;
+    wait_while_held(filter);
     while (!is_closing(filter)) {
         const uint64_t now = tamis__now_ns();
         uint64_t next = after_ms(now, filter->guard->news ? EPOCH_CHECK_MS : RATE_CHECK_MS);
@@ -680,9 +693,11 @@ tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err) {
 
 /* ---- life and statistics ---- */
 
-static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, tamis_error *err) {
+static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, bool is_held,
+                                tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     filter->guard = guard;
+    filter->is_held = is_held;
     filter->why = (tamis_error)TAMIS_ERROR_INIT;
     if (guard->source.listen)
         filter->full_at = UINT64_MAX; /* until the source reports keys */
@@ -704,11 +719,12 @@ static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, tamis_
                        strerror(failed));
 }
 
-tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *guard, tamis_error *err) {
+tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *guard, bool is_held,
+                                        tamis_error *err) {
     guard_filter *filter = tamis__alloc(&guard->memory, sizeof *filter, _Alignof(guard_filter));
     if (!filter)
         return tamis__fail_nomem(err, guard->name, sizeof *filter);
-    const tamis_status status = init_filter(filter, guard, err);
+    const tamis_status status = init_filter(filter, guard, is_held, err);
     if (status != TAMIS_OK) {
         tamis__free(&guard->memory, filter, sizeof *filter);
         return status;
@@ -724,6 +740,13 @@ tamis_status tamis__guard_filter_create(guard_filter **created, tamis_guard *gua
                            "%s: cannot start a thread: %s; raise the limit of threads", guard->name,
                            strerror(failed));
     return TAMIS_OK;
+}
+
+void tamis__guard_filter_begin(guard_filter *filter) {
+    pthread_mutex_lock(&filter->mutex);
+    filter->is_held = false;
+    pthread_cond_broadcast(&filter->cond);
+    pthread_mutex_unlock(&filter->mutex);
 }
 
 void tamis__guard_filter_stop(guard_filter *filter) {

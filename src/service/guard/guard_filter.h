@@ -13,9 +13,11 @@
  * threads may use it at once, except for tamis__guard_filter_stop and tamis__guard_filter_free. */
 typedef struct guard_filter guard_filter;
 
-/* Starts the thread, whose first step is a scan. The guard has its lookups already. The pointers of
- * guard->options are valid. */
-tamis_status tamis__guard_filter_create(guard_filter **filter, tamis_guard *guard, tamis_error *err);
+/* Starts the thread, whose first step is a scan. With is_held, it waits for tamis__guard_filter_begin before.
+ * The guard has its lookups already. The pointers of guard->options are valid. */
+tamis_status tamis__guard_filter_create(guard_filter **filter, tamis_guard *guard, bool is_held,
+                                        tamis_error *err);
+void tamis__guard_filter_begin(guard_filter *filter);
 /* Ends the thread. All other functions still work. */
 void tamis__guard_filter_stop(guard_filter *filter);
 /* Does nothing for NULL. */

@@ -72,6 +72,8 @@ typedef struct guard_mark {
     guard_hash hash;
     uint8_t token[TAMIS_GUARD_TOKEN];
     uint64_t deadline; /* UINT64_MAX: it has no token yet */
+    size_t key_size;
+    unsigned char key[];
 } guard_mark;
 
 struct guard_lookups {
@@ -148,7 +150,7 @@ tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_erro
 
 /* A put begins: adds a local mark without token, removes the key from the cache, and makes a lookup in
  * progress end without an entry. NULL: memory is short. */
-guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash);
+guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash, tamis_key key);
 /* Gives a mark its token, and lets it expire after mark_ms, and a tenth more. token NULL: frees the mark. */
 void tamis__guard_lookups_set_token(guard_lookups *lookups, guard_mark *mark,
                                     const uint8_t token[TAMIS_GUARD_TOKEN]);
@@ -160,9 +162,9 @@ bool tamis__guard_lookups_renew(guard_lookups *lookups, guard_hash hash,
 void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
                                  const uint8_t token[TAMIS_GUARD_TOKEN]);
 
-/* Calls `visit` for the key of each put in progress, with the mutex locked. */
-void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *context, guard_hash hash),
-                                    void *context);
+/* Calls `visit` for each put in progress, with the mutex locked. */
+void tamis__guard_lookups_each_mark(guard_lookups *lookups,
+                                    void (*visit)(void *context, const guard_mark *mark), void *context);
 
 /* ---- for the threads ---- */
 

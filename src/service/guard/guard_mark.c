@@ -18,7 +18,7 @@ static guard_mark **mark_chain(guard_lookups *lookups, guard_hash hash) {
 static void remove_mark(guard_lookups *lookups, guard_mark **slot) {
     guard_mark *mark = *slot;
     *slot = mark->in_chain;
-    tamis__free(&lookups->guard->memory, mark, sizeof *mark);
+    tamis__free(&lookups->guard->memory, mark, sizeof *mark + mark->key_size);
 }
 
 bool tamis__guard_lookups_has_mark(guard_lookups *lookups, guard_hash hash, uint64_t now) {
@@ -40,10 +40,12 @@ void tamis__guard_lookups_expire(guard_lookups *lookups, uint64_t now) {
             (void)tamis__guard_lookups_has_mark(lookups, (guard_hash){i, 0}, now);
 }
 
-guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash) {
-    guard_mark *mark = tamis__alloc(&lookups->guard->memory, sizeof *mark, _Alignof(guard_mark));
+guard_mark *tamis__guard_lookups_mark(guard_lookups *lookups, guard_hash hash, tamis_key key) {
+    guard_mark *mark = tamis__alloc(&lookups->guard->memory, sizeof *mark + key.size, _Alignof(guard_mark));
     if (!mark)
         return NULL;
+    memcpy(mark->key, key.data, key.size);
+    mark->key_size = key.size;
     mark->hash = hash;
     mark->deadline = UINT64_MAX;
     pthread_mutex_lock(&lookups->mutex);
@@ -106,11 +108,11 @@ void tamis__guard_lookups_unmark(guard_lookups *lookups, guard_hash hash,
     pthread_mutex_unlock(&lookups->mutex);
 }
 
-void tamis__guard_lookups_each_mark(guard_lookups *lookups, void (*visit)(void *context, guard_hash hash),
-                                    void *context) {
+void tamis__guard_lookups_each_mark(guard_lookups *lookups,
+                                    void (*visit)(void *context, const guard_mark *mark), void *context) {
     pthread_mutex_lock(&lookups->mutex);
     for (size_t i = 0; i < lookups->bucket_count; i++)
         for (const guard_mark *mark = lookups->mark_buckets[i]; mark; mark = mark->in_chain)
-            visit(context, mark->hash);
+            visit(context, mark);
     pthread_mutex_unlock(&lookups->mutex);
 }

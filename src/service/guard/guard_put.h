@@ -27,4 +27,31 @@ TAMIS_PRIVATE_API tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_
 TAMIS_PRIVATE_API tamis_status tamis__guard_put_confirm(tamis_guard *guard, tamis_key key,
                                                         const guard_put *put, tamis_error *err);
 
+/*
+ * A guard that replaces another one. A key that a writer has told the old guard is in the filter of the new one:
+ *
+ *     tamis__guard_open_held --> tamis__guard_put_adopt, for each of tamis__guard_each_put
+ *                            --> requests go to the new guard --> tamis__guard_begin_scans
+ *
+ * A put that has ended before that has its row, and the scan finds it. A put that has not ended has a mark.
+ */
+
+/* Like tamis_guard_open, but no scan begins before tamis__guard_begin_scans. */
+TAMIS_PRIVATE_API tamis_status tamis__guard_open_held(tamis_guard **guard, const tamis_guard_options *options,
+                                                      tamis_error *err);
+/* Does nothing for a guard that scans already. */
+TAMIS_PRIVATE_API void tamis__guard_begin_scans(tamis_guard *guard);
+
+/* Calls `visit` for each put whose writer may have been told. The guard waits meanwhile: `visit` must not use
+ * it. */
+TAMIS_PRIVATE_API void tamis__guard_each_put(tamis_guard *guard,
+                                             void (*visit)(void *context, tamis_key key,
+                                                           const uint8_t token[TAMIS_GUARD_TOKEN]),
+                                             void *context);
+/* Begins a put in this guard that another guard has begun: P1 and a local mark, for mark_ms from now on. Does
+ * nothing if it has this put. TAMIS_E_NOMEM, TAMIS_E_FULL. */
+TAMIS_PRIVATE_API tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key,
+                                                      const uint8_t token[TAMIS_GUARD_TOKEN],
+                                                      tamis_error *err);
+
 #endif

@@ -77,9 +77,9 @@ tamis_status tamis__guard_put_begin(tamis_guard *guard, tamis_key key, guard_put
     tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
-    guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash));
+    guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash), key);
     if (!mark)
-        return tamis__fail_nomem(err, guard->name, sizeof *mark);
+        return tamis__fail_nomem(err, guard->name, sizeof *mark + key.size);
     status = begin_marked(guard, key, &hash, &begun, err);
     tamis__guard_lookups_set_token(guard->lookups, mark, status == TAMIS_OK ? begun.token : NULL);
     if (status == TAMIS_OK)
@@ -119,6 +119,43 @@ tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key, uint8_t to
         return status;
     memcpy(token, put.token, sizeof put.token);
     return TAMIS_OK;
+}
+
+/* ---- puts of another guard ---- */
+
+typedef struct put_visit {
+    void (*visit)(void *context, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN]);
+    void *context;
+    uint64_t now;
+} put_visit;
+
+static void visit_put(void *context, const guard_mark *mark) {
+    const put_visit *call = context;
+    if (mark->deadline != UINT64_MAX && mark->deadline > call->now)
+        call->visit(call->context, (tamis_key){mark->key, mark->key_size}, mark->token);
+}
+
+void tamis__guard_each_put(tamis_guard *guard,
+                           void (*visit)(void *context, tamis_key key,
+                                         const uint8_t token[TAMIS_GUARD_TOKEN]),
+                           void *context) {
+    put_visit call = {visit, context, tamis__now_ns()};
+    tamis__guard_lookups_each_mark(guard->lookups, visit_put, &call);
+}
+
+tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
+                                    tamis_error *err) {
+    tamis_hash hash;
+    tamis_status status = hash_key(guard, key, &hash, err);
+    if (status != TAMIS_OK || tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), token))
+        return status;
+    guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash), key);
+    if (!mark)
+        return tamis__fail_nomem(err, guard->name, sizeof *mark + key.size);
+    if (guard->filter)
+        status = tamis__guard_filter_add(guard->filter, &hash, err);
+    tamis__guard_lookups_set_token(guard->lookups, mark, status == TAMIS_OK ? token : NULL);
+    return status;
 }
 
 tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
