@@ -78,35 +78,55 @@ static void refuse_input(server_client *client) {
     tamis__server_log_client(client, client->parser.error);
 }
 
-/* Parses and runs commands. Returns the number of bytes consumed. */
-static size_t run_commands(server_client *client, const char *data, size_t size) {
+/* Parses and runs the command at data + *used. Returns false if it is not complete. */
+static bool run_next(server_client *client, const char *data, size_t size, size_t *used) {
     const size_t command_max = client->server->config->command_max;
     /* A client that has not given the password gets little memory. */
     const resp_limits limits = {.arguments = client->is_authenticated ? command_max / 4 : 10,
                                 .bulk = client->is_authenticated ? command_max : 16 << 10,
                                 .command = command_max + 64};
+    size_t consumed = 0;
+    const resp_result result =
+        tamis__resp_parse(&client->parser, &limits, data + *used, size - *used, &consumed);
+
+    if (result == RESP_PARTIAL)
+        return false;
+    if (result == RESP_COMMAND) {
+        if (client->parser.count > 0)
+            tamis__server_command_run(client, client->parser.arguments, client->parser.count,
+                                      (tamis_key){data + *used, consumed});
+        if (data[*used] != '*') /* a typed line: the next command overwrites its arguments */
+            tamis__batch_answer(client);
+        *used += consumed;
+        return true;
+    }
+    if (result == RESP_INVALID)
+        refuse_input(client);
+    else
+        client->is_broken = true;
+    *used = size;
+    return true;
+}
+
+/* Runs what EXEC has left to run. Returns false if there is more, which has to wait. */
+static bool run_kept(server_client *client) {
+    server_multi *multi = &client->multi;
+
+    while (multi->runs && can_parse(client)) {
+        if (multi->used < multi->size && run_next(client, multi->bytes, multi->size, &multi->used))
+            continue;
+        tamis__batch_answer(client); /* its keys lie there */
+        tamis__multi_clear(client);
+    }
+    return !multi->runs;
+}
+
+/* Parses and runs commands. Returns the number of bytes consumed. */
+static size_t run_commands(server_client *client, const char *data, size_t size) {
     size_t used = 0;
 
-    while (can_parse(client)) {
-        size_t consumed = 0;
-        const resp_result result =
-            tamis__resp_parse(&client->parser, &limits, data + used, size - used, &consumed);
-        if (result == RESP_PARTIAL)
-            break;
-        if (result == RESP_COMMAND) {
-            if (client->parser.count > 0)
-                tamis__server_command_run(client, client->parser.arguments, client->parser.count);
-            if (data[used] != '*') /* a typed line: the next command overwrites its arguments */
-                tamis__batch_answer(client);
-            used += consumed;
-            continue;
-        }
-        if (result == RESP_INVALID)
-            refuse_input(client);
-        else
-            client->is_broken = true;
-        used = size;
-    }
+    while (run_kept(client) && used < size && can_parse(client) && run_next(client, data, size, &used))
+        ;
     tamis__batch_answer(client);
     tamis__filters_send(client->server);
     return used;
@@ -266,14 +286,15 @@ void tamis__client_proceed(server_client *client) {
     do {
         size_t used = 0;
         tamis__pending_reply(client);
-        const bool is_parsed = client->input_size > 0 && can_parse(client);
+        const bool is_parsed = (client->input_size > 0 || client->multi.runs) && can_parse(client);
         if (is_parsed) {
             used = run_commands(client, client->input, client->input_size);
             drop_input(client, used);
         }
         write_output(client);
         /* Commands at the bound can be parsed now if the output has become shorter. */
-        goes_on = client->input_size > 0 && can_parse(client) && (used > 0 || !is_parsed);
+        goes_on =
+            can_parse(client) && (client->multi.runs || (client->input_size > 0 && (used > 0 || !is_parsed)));
     } while (goes_on);
     if (!await_client(client))
         tamis__client_free(client);
@@ -379,6 +400,7 @@ void tamis__client_free(server_client *client) {
     event_del(&client->readable); /* may be active without being added */
     tamis__pending_abandon(client);
     tamis__server_writes_abandon(client);
+    tamis__multi_clear(client);
     SSL_free(client->tls);
     tamis__sys.close(client->fd);
     evbuffer_free(client->output);

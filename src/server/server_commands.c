@@ -104,6 +104,7 @@ static void run_reset(server_client *client, server_reply *reply, const tamis_ke
     (void)arguments;
     (void)count;
     tamis__server_writes_abandon(client);
+    tamis__multi_clear(client);
     client->is_resp3 = false;
     client->name[0] = '\0';
     client->is_authenticated = !client->server->config->password;
@@ -258,14 +259,18 @@ const server_command tamis__server_commands[] = {
     {"bf.mexists", -3, "readonly", 1, 1, 1, "bf", "Returns which items a named filter has.", 0, tamis__server_run_bloom_mexists},
     {"bf.info", -2, "readonly fast", 1, 1, 1, "bf", "Returns statistics of a named filter.", 0, tamis__server_run_bloom_info},
     {"bf.card", 2, "readonly fast", 1, 1, 1, "bf", "Returns the number of items in a named filter.", 0, tamis__server_run_bloom_card},
+    {"multi", 1, "noscript loading stale fast", 0, 0, 0, "transactions", "Begins a transaction: later commands wait for EXEC.", COMMAND_AT_ONCE, tamis__server_run_multi},
+    {"exec", 1, "noscript loading stale", 0, 0, 0, "transactions", "Runs the commands since MULTI.", COMMAND_AT_ONCE, tamis__server_run_exec},
+    {"discard", 1, "noscript loading stale fast", 0, 0, 0, "transactions", "Drops the commands since MULTI.", COMMAND_AT_ONCE, tamis__server_run_discard},
+    {"watch", -2, "noscript loading stale fast", 1, -1, 1, "transactions", "Is refused.", COMMAND_AT_ONCE, tamis__server_run_watch},
     {"ping", -1, "fast", 0, 0, 0, "connection", "Returns PONG, or its argument.", 0, run_ping},
     {"echo", 2, "fast", 0, 0, 0, "connection", "Returns its argument.", 0, run_echo},
     {"hello", -1, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Chooses the version of the protocol.", COMMAND_NO_AUTH, run_hello},
     {"auth", -2, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Authenticates the connection.", COMMAND_NO_AUTH, run_auth},
     {"select", 2, "loading stale fast", 0, 0, 0, "connection", "Accepts database 0, the only one.", 0, run_select},
     {"client", -2, "noscript loading stale", 0, 0, 0, "connection", "SETINFO, SETNAME, GETNAME and ID of the connection.", 0, run_client},
-    {"reset", 1, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Sets the connection back to its beginning.", COMMAND_NO_AUTH, run_reset},
-    {"quit", -1, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Closes the connection.", COMMAND_NO_AUTH, run_quit},
+    {"reset", 1, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Sets the connection back to its beginning.", COMMAND_NO_AUTH | COMMAND_AT_ONCE, run_reset},
+    {"quit", -1, "noscript loading stale fast no_auth", 0, 0, 0, "connection", "Closes the connection.", COMMAND_NO_AUTH | COMMAND_AT_ONCE, run_quit},
     {"info", -1, "loading stale", 0, 0, 0, "server", "Returns statistics.", 0, tamis__server_run_info},
     {"command", -1, "loading stale", 0, 0, 0, "server", "Returns the commands: COUNT, DOCS, INFO.", 0, tamis__server_run_command},
 };
@@ -303,23 +308,37 @@ static bool has_arity(const server_command *command, size_t count) {
     return command->arity > 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;
 }
 
-void tamis__server_command_run(server_client *client, const tamis_key *arguments, size_t count) {
+/* Runs a command that may run, or keeps it until EXEC. */
+static void run_command(server_client *client, const server_command *command, const tamis_key *arguments,
+                        size_t count, tamis_key bytes) {
+    const bool is_kept = client->multi.is_open && !(command->use & COMMAND_AT_ONCE);
+
+    if (!is_kept)
+        client->server->calls[command - tamis__server_commands]++;
+    if (!is_kept && command->use & COMMAND_BATCHED && count == 2) {
+        command->run(client, NULL, arguments, count);
+        return;
+    }
+    tamis__batch_answer(client);
+    if (is_kept)
+        tamis__multi_add(client, tamis__client_reply(client), bytes);
+    else
+        command->run(client, tamis__client_reply(client), arguments, count);
+    tamis__client_flush(client);
+}
+
+void tamis__server_command_run(server_client *client, const tamis_key *arguments, size_t count,
+                               tamis_key bytes) {
     const server_command *command = tamis__server_command_find(arguments[0]);
     tamis_server *server = client->server;
 
     if (command && (client->is_authenticated || command->use & COMMAND_NO_AUTH) &&
         has_arity(command, count)) {
-        server->calls[command - tamis__server_commands]++;
-        if (command->use & COMMAND_BATCHED && count == 2) {
-            command->run(client, NULL, arguments, count);
-            return;
-        }
-        tamis__batch_answer(client);
-        command->run(client, tamis__client_reply(client), arguments, count);
-        tamis__client_flush(client);
+        run_command(client, command, arguments, count, bytes);
         return;
     }
     tamis__batch_answer(client);
+    tamis__multi_fail(client);
     server->errors++;
     if (!command) {
         refuse_unknown(client, arguments, count);

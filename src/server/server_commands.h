@@ -11,7 +11,8 @@
 
 enum {
     COMMAND_BATCHED = 1, /* with one key, the command goes into the batch */
-    COMMAND_NO_AUTH = 2  /* allowed before AUTH */
+    COMMAND_NO_AUTH = 2, /* allowed before AUTH */
+    COMMAND_AT_ONCE = 4  /* also between MULTI and EXEC */
 };
 
 typedef struct server_command {
@@ -37,6 +38,17 @@ void tamis__server_run_info(server_client *client, server_reply *reply, const ta
                             size_t count);
 void tamis__server_run_command(server_client *client, server_reply *reply, const tamis_key *arguments,
                                size_t count);
+
+/* ---- server_multi.c ---- */
+
+void tamis__server_run_multi(server_client *client, server_reply *reply, const tamis_key *arguments,
+                             size_t count);
+void tamis__server_run_exec(server_client *client, server_reply *reply, const tamis_key *arguments,
+                            size_t count);
+void tamis__server_run_discard(server_client *client, server_reply *reply, const tamis_key *arguments,
+                               size_t count);
+void tamis__server_run_watch(server_client *client, server_reply *reply, const tamis_key *arguments,
+                             size_t count);
 
 /* ---- server_bloom.c ---- */
 

@@ -217,6 +217,25 @@ void tamis__filters_stats(server_filters_thread *filters, filter_stats *stats);
 void tamis__bloom_reply(server_reply *reply, const bloom_command *command);
 void tamis__bloom_free(const tamis_allocator *memory, bloom_command *command);
 
+/* ---- MULTI (server_multi.c) ---- */
+
+/* Commands between MULTI and EXEC, as they were sent. */
+typedef struct server_multi {
+    char *bytes;
+    size_t size, capacity;
+    size_t count;    /* of commands */
+    size_t used;     /* bytes that have run since EXEC */
+    bool is_open;    /* MULTI came, and no EXEC */
+    bool has_failed; /* a command was refused: nothing is kept, and EXEC runs nothing */
+    bool runs;       /* EXEC came, and commands are left */
+} server_multi;
+
+/* Keeps a command until EXEC, and replies. */
+void tamis__multi_add(server_client *client, server_reply *reply, tamis_key bytes);
+/* A command was refused. Does nothing without MULTI. */
+void tamis__multi_fail(server_client *client);
+void tamis__multi_clear(server_client *client);
+
 /* ---- clients (server_client.c) ---- */
 
 enum { CLIENT_NAME_MAX = 128 };
@@ -240,6 +259,7 @@ struct server_client {
     struct write_job *job;        /* NULL, or the job that the next command waits for */
     server_token *tokens;
     size_t token_count;
+    server_multi multi;
     uint64_t active;  /* time of the last bytes from the client (tamis__now_ns) */
     uint64_t written; /* time when bytes were last sent, or when there were none to send */
     bool is_resp3, is_authenticated;
@@ -277,8 +297,9 @@ ssize_t tamis__server_tls_write(server_client *client, const void *from, size_t 
 
 enum { SERVER_COMMANDS_MAX = 40 };
 
-/* Replies to a command, or adds it to the batch. arguments[0] is its name. */
-void tamis__server_command_run(server_client *client, const tamis_key *arguments, size_t count);
+/* Replies to a command, or adds it to the batch. arguments[0] is its name. bytes: the command as it was sent. */
+void tamis__server_command_run(server_client *client, const tamis_key *arguments, size_t count,
+                               tamis_key bytes);
 
 /* True if the key is this word, in any case. */
 bool tamis__server_is_word(tamis_key key, const char *word);

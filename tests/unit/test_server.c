@@ -259,6 +259,91 @@ static void test_writers(void **state) {
     finish(&run);
 }
 
+/* ---- MULTI and EXEC ---- */
+
+static void test_transactions(void **state) {
+    (void)state;
+    running run;
+
+    start(&run, HEAD SPACES "filters: {directory: filters}\n");
+    const int fd = connect_to(&run), other = connect_to(&run);
+    query(
+        fd,
+        "MULTI\r\nGET item:1\r\n*2\r\n$6\r\nEXISTS\r\n$6\r\nitem:2\r\nMGET item:2 item:9\r\nEXEC\r\nPING\r\n",
+        "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n$3\r\none\r\n:1\r\n*2\r\n$3\r\ntwo\r\n$-1\r\n+"
+        "PONG\r\n");
+    query(fd, "MULTI\r\nEXEC\r\nEXEC\r\nDISCARD\r\n",
+          "+OK\r\n*0\r\n-ERR EXEC without MULTI\r\n-ERR DISCARD without MULTI\r\n");
+    query(fd, "MULTI\r\nGET item:1\r\nDISCARD\r\nGET item:2\r\n", "+OK\r\n+QUEUED\r\n+OK\r\n$3\r\ntwo\r\n");
+    /* Commands that wait: for the database, for a worker, for a commit. Later commands follow. */
+    query(fd,
+          "MULTI\r\nGET slow:1\r\nGUARD.ADD item:50\r\nBF.ADD a x\r\nGET item:1\r\nDEL item:50 item:51\r\n"
+          "BF.EXISTS a x\r\nGET slow:2\r\nEXEC\r\nGET item:2\r\n",
+          "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n"
+          "*7\r\n$6\r\nslow 1\r\n+OK\r\n:1\r\n$3\r\none\r\n:2\r\n:1\r\n$6\r\nslow 2\r\n$3\r\ntwo\r\n");
+    /* An error while a command is kept: none runs. An error while it runs: the others run. */
+    query(fd, "MULTI\r\nBF.ADD a y\r\nFOO\r\nGET\r\nGET item:1\r\nEXEC\r\nBF.EXISTS a y\r\n",
+          "+OK\r\n+QUEUED\r\n-ERR unknown command 'FOO', with args beginning with: \r\n-ERR wrong number of "
+          "arguments for 'get' command\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of previous "
+          "errors.\r\n:0\r\n");
+    query(fd, "MULTI\r\nGET nowhere\r\nGET item:1\r\nEXEC\r\n",
+          "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n-ERR no keyspace has key 'nowhere'; add one to the "
+          "configuration, or "
+          "correct the key\r\n$3\r\none\r\n");
+    query(fd, "WATCH item:1\r\nMULTI\r\nMULTI\r\nWATCH item:1\r\nGET item:1\r\nEXEC\r\n",
+          "-ERR WATCH is not possible: rows change in the database; use a transaction there\r\n+OK\r\n-ERR "
+          "MULTI "
+          "calls can not be nested\r\n-ERR WATCH inside MULTI is not "
+          "allowed\r\n+QUEUED\r\n*1\r\n$3\r\none\r\n");
+    query(fd, "MULTI\r\nGET item:1\r\nRESET\r\nEXEC\r\n",
+          "+OK\r\n+QUEUED\r\n+RESET\r\n-ERR EXEC without MULTI\r\n");
+    query(other, "MULTI\r\nGET item:1\r\n", "+OK\r\n+QUEUED\r\n");
+    query(other, "QUIT\r\n", "+OK\r\n");
+    expect_end(other);
+    /* The client has closed its side when the commands run. */
+    send_text(fd, "MULTI\r\nGET slow:3\r\nGUARD.ADD item:52\r\nGET slow:4\r\nEXEC\r\n");
+    shutdown(fd, SHUT_WR);
+    expect(fd, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n$6\r\nslow 3\r\n+OK\r\n$6\r\nslow 4\r\n");
+    expect_end(fd);
+    const int gone = connect_to(&run); /* and here it does not wait for them */
+    send_text(gone, "MULTI\r\nGET slow:5\r\nGUARD.ADD item:53\r\nGET slow:6\r\nEXEC\r\n");
+    pause_ms(20);
+    close(gone);
+    finish(&run);
+    assert_int_equal(nftw(scratch("filters"), remove_path, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Memory of kept commands is bounded, and so are replies to them. */
+static void test_transactions_are_bounded(void **state) {
+    (void)state;
+    enum { MANY = 4096 / 21, BIGS = 20, SIZE = 1000001 };
+    running run;
+    char *value = malloc(SIZE + 2);
+
+    assert_non_null(value);
+    start(&run, HEAD "command_max: 4KiB\n" SPACES);
+    const int fd = connect_to(&run);
+    query(fd, "MULTI\r\n", "+OK\r\n");
+    for (int i = 0; i < MANY; i++)
+        query(fd, "GET item:1234567890\r\n", "+QUEUED\r\n"); /* 21 bytes */
+    query(fd, "GET item:1\r\nGET item:1\r\nEXEC\r\n",
+          "-ERR the commands since MULTI are longer than command_max; send fewer, or raise it\r\n+QUEUED\r\n"
+          "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    query(fd, "STRLEN big:1\r\nMULTI\r\n", ":1000001\r\n+OK\r\n");
+    for (int i = 0; i < BIGS; i++)
+        query(fd, "GET big:1\r\n", "+QUEUED\r\n");
+    query(fd, "EXEC\r\n", "*20\r\n");
+    for (int i = 0; i < BIGS; i++) {
+        pause_ms(5); /* the output is full, and becomes shorter again */
+        expect(fd, "$1000001\r\n");
+        assert_int_equal(receive(fd, value, SIZE + 2), SIZE + 2);
+    }
+    query(fd, "PING\r\n", "+PONG\r\n");
+    close(fd);
+    finish(&run);
+    free(value);
+}
+
 /* A pipeline that is much longer than any buffer, and replies that are much longer than the pipeline. */
 static void test_long_pipelines(void **state) {
     (void)state;
@@ -624,6 +709,8 @@ int main(void) {
         cmocka_unit_test(test_malformed_commands),
         cmocka_unit_test(test_passwords),
         cmocka_unit_test(test_writers),
+        cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_transactions_are_bounded),
         cmocka_unit_test(test_long_pipelines),
         cmocka_unit_test(test_slow_readers_are_cut),
         cmocka_unit_test(test_replies_that_wait_are_bounded),

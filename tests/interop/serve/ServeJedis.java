@@ -6,6 +6,7 @@ import java.util.Objects;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.Pipeline;
 import redis.clients.jedis.Response;
+import redis.clients.jedis.Transaction;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /** ServeJedis PORT: the demo of tamis serve by Jedis. */
@@ -33,6 +34,11 @@ public class ServeJedis {
             for (int i = 0; i < 2000; i++) {
                 same(replies.get(i).get(), i >= 1 && i <= 1000 ? "item number " + i : null);
             }
+            Transaction transaction = jedis.multi();
+            Response<String> row = transaction.get("item:3");
+            transaction.del("item:3");
+            same(transaction.exec(), Arrays.asList("item number 3", 1L));
+            same(row.get(), "item number 3");
             try {
                 jedis.get("user:1");
                 throw new AssertionError("no error for a key in no keyspace");

@@ -30,6 +30,29 @@ def main():
         pipeline.get(f"item:{i}")
     for i, got in enumerate(pipeline.execute()):
         same(got, b"item number %d" % i if 1 <= i <= 1000 else None)
+    # A transaction, the default of redis-py.
+    pipeline = client.pipeline()
+    for i in range(3000):
+        pipeline.get(f"item:{i}")
+    pipeline.delete("item:1", "item:2")
+    got = pipeline.execute()
+    same(got[:3000], [b"item number %d" % i if 1 <= i <= 1000 else None for i in range(3000)])
+    same(got[3000:], [2])
+    pipeline.get("user:1").get("item:3")
+    failed, row = pipeline.execute(raise_on_error=False)
+    same((type(failed), row), (redis.ResponseError, b"item number 3"))
+    pipeline.execute_command("FOO").get("item:3")
+    try:
+        pipeline.execute()
+        sys.exit("an unknown command in a transaction is not refused")
+    except (redis.ResponseError, redis.exceptions.ExecAbortError):
+        pass
+    try:
+        pipeline.watch("item:3")
+        sys.exit("WATCH is not refused")
+    except redis.ResponseError:
+        pipeline.reset()
+    same(client.get("item:3"), b"item number 3")
     # A new row: in the filter after GUARD.ADD, and still without a value, since nobody has written it.
     with client.client() as writer:
         same(writer.execute_command("GUARD.ADD", "item:5000") in (b"OK", "OK", True), True)
