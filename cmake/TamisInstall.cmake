@@ -82,7 +82,11 @@ else()
   message(STATUS "No awk: no manual pages of the headers")
 endif()
 
+# The guides and the formats, in the directories of the sources, so that their links work.
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  FILES_MATCHING PATTERN "*.md" PATTERN "man" EXCLUDE PATTERN "examples" EXCLUDE)
+install(DIRECTORY docs/examples/guard DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 
 # All that `cmake --install` copies, without the tests.
 add_custom_target(tamis_installable)

@@ -191,6 +191,14 @@ bash -c '. "$1"; complete -p tamis' - "$prefix/share/bash-completion/completions
 for file in "$prefix"/share/doc/tamis/LICENSE "$prefix"/include/tamis/tamis.h; do
     [ -s "$file" ] || fail "no $file"
 done
+# The files that manual pages name.
+zcat -f "${pages[@]}" | grep -o 'share/doc/tamis/[A-Za-z/-]*[A-Za-z.]*[a-z]' | sort -u >"$work/named"
+grep -q guide/serve.md "$work/named" || fail "the manual does not name the guide of serve"
+while read -r file; do
+    [ -e "$prefix/$file" ] || fail "a manual page names $file, which is not installed"
+done <"$work/named"
+"$prefix/bin/tamis" serve --check "$prefix/share/doc/tamis/examples/guard/demo.yaml" >"$work/out" 2>&1 ||
+    grep -q 'built without' "$work/out" || fail "the example of serve: $(cat "$work/out")"
 if grep -rIlF -e "$build" "$prefix"/lib*/ "$prefix"/share "$prefix"/include; then
     fail "files above name the build directory"
 fi
