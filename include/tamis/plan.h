@@ -139,7 +139,7 @@ typedef struct tamis_plan {
  *
  * Kind cuckoo with scheme redisbloom is RedisBloom's own cuckoo filter, as CF.RESERVE makes it by default (see
  * tamis/compat/redisbloom_cuckoo.h). It grows, and has no promised rate: leave fpr and memory out. Its handle
- * takes keys and no hashes, and is saved in TAMIS_FORMAT_REDISBLOOM.
+ * takes keys and no hashes. It is saved in TAMIS_FORMAT_REDISBLOOM, and cannot be copied or compared.
  *
  * *plan is unchanged on failure. Any thread may call it. Cost: arithmetic only, 0.2 to 50 microseconds (./dev
  * bench growth).

@@ -422,11 +422,11 @@ static bool has_ability(const tamis_filter *filter, tamis_ability ability) {
     case TAMIS_CAN_UNION:
         return filter->ops && filter->ops->union_into != NULL;
     case TAMIS_CAN_REMOVE:
-        return is_made || tamis__filter_can_remove(filter);
+        return tamis__filter_can_remove(filter);
     case TAMIS_CAN_GROW:
         return is_made || (filter->ops && tamis__plan_grows(&filter->plan) && !filter->frozen);
     case TAMIS_CAN_COUNT:
-        return is_made || tamis__filter_can_count(filter);
+        return tamis__filter_can_count(filter);
     case TAMIS_CAN_ADD:
         return is_made || (!tamis__filter_is_read_only(filter) && !tamis__filter_is_foreign(filter));
     }

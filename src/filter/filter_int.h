@@ -421,12 +421,13 @@ bool tamis__filter_false_present_set(tamis_filter *filter, const double *values,
 /* True if keys can be removed. Kinds fingerprint and exact share their operations, but an entry of kind
  * fingerprint may stand for several keys. */
 static inline bool tamis__filter_can_remove(const tamis_filter *filter) {
-    return filter->ops && filter->ops->remove && filter->plan.kind != TAMIS_KIND_FINGERPRINT;
+    return (filter->ops && filter->ops->remove && filter->plan.kind != TAMIS_KIND_FINGERPRINT) ||
+           tamis__filter_is_foreign_made(filter);
 }
 
 /* True if each add of a key counts. */
 static inline bool tamis__filter_can_count(const tamis_filter *filter) {
-    return filter->ops && filter->ops->copies;
+    return (filter->ops && filter->ops->copies) || tamis__filter_is_foreign_made(filter);
 }
 
 /* Numbers of copies of a key that are kept for ever. */

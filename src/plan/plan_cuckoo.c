@@ -156,10 +156,9 @@ static tamis_status plan_redisbloom(tamis_plan *plan, const tamis_plan_options *
     plan->slot_bits = FINGERPRINT_BITS;
     plan->bits = plan->capacity * FINGERPRINT_BITS;
     plan->memory = plan->capacity;
-    plan->bits_per_key = (double)plan->bits / (double)keys;
+    plan->bits_per_key = FINGERPRINT_BITS;
     plan->fpr = 1;
-    plan->fpr_predicted =
-        tamis__cuckoo_fpr(fmin((double)keys, (double)plan->capacity), (double)buckets, FINGERPRINT_BITS);
+    plan->fpr_predicted = tamis__cuckoo_fpr((double)plan->capacity, (double)buckets, FINGERPRINT_BITS);
     plan->lines_touched = 2;
     if (options->fpr >= plan->fpr_predicted)
         return TAMIS_OK;

@@ -345,20 +345,26 @@ static void options_that_cannot_be_had_are_refused(void **state) {
 /* Each duplicate would be stored, until the filter is full of them. */
 static void sessions_and_states_refuse_the_kind(void **state) {
     (void)state;
-    const tamis_plan plan = case_plan(&wide, 100, 0);
-    tamis_filter *filter = plan_filter(&plan, NULL);
-    tamis_dedup *session = NULL;
-    tamis_state *opened = NULL;
-    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis_dedup_open(&session, filter, NULL, &err), TAMIS_E_UNSUPPORTED);
-    says(&err, TAMIS_E_UNSUPPORTED, "kind cuckoo");
-    scratch_make();
-    options.plan = &plan;
-    assert_int_equal(tamis_state_open(&opened, scratch("."), &options, &err), TAMIS_E_UNSUPPORTED);
-    says(&err, TAMIS_E_UNSUPPORTED, "kind cuckoo");
-    scratch_remove();
-    tamis_filter_free(filter);
+    static const filter_case of_redisbloom = {"redisbloom", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_REDISBLOOM, false,
+                                              0};
+    const filter_case cases[] = {
+        wide, {"cuckoo", TAMIS_KIND_CUCKOO, TAMIS_SCHEME_XXH3, true, 0.05}, of_redisbloom};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tamis_plan plan = case_plan(&cases[i], 100, 0);
+        tamis_filter *filter = plan_filter(&plan, NULL);
+        tamis_dedup *session = NULL;
+        tamis_state *opened = NULL;
+        tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(tamis_dedup_open(&session, filter, NULL, &err), TAMIS_E_UNSUPPORTED);
+        says(&err, TAMIS_E_UNSUPPORTED, "kind cuckoo");
+        scratch_make();
+        options.plan = &plan;
+        assert_int_equal(tamis_state_open(&opened, scratch("."), &options, &err), TAMIS_E_UNSUPPORTED);
+        says(&err, TAMIS_E_UNSUPPORTED, "kind cuckoo");
+        scratch_remove();
+        tamis_filter_free(filter);
+    }
 }
 
 static void impossible_plans_are_refused(void **state) {

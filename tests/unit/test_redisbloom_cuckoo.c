@@ -815,6 +815,11 @@ static void a_plan_of_the_scheme_refuses_what_redisbloom_lacks(void **state) {
     assert_int_equal(tamis_filter_add_hashes(filter, &hash, 1, NULL, &done, NULL), TAMIS_E_UNSUPPORTED);
     assert_int_equal(done, 0);
     assert_int_equal(tamis_filter_remove_hashes(filter, &hash, 1, NULL, &done, NULL), TAMIS_E_UNSUPPORTED);
+    tamis_filter *copy = NULL;
+    tamis_dedup *session = NULL;
+    assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_dedup_open(&session, filter, NULL, NULL), TAMIS_E_UNSUPPORTED);
+    assert_null(session);
     tamis_filter_free(filter);
 }
 

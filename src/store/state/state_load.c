@@ -28,6 +28,7 @@
 #include "filter/concurrent.h"
 #include "filter/window/window.h"
 #include "hash/hasher.h"
+#include "plan/plan_int.h"
 #include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
@@ -54,6 +55,9 @@ static tamis_status make_empty(tamis_filter **filter, const state_rebuild *sourc
     options.seed = source->manifest->seed;
     if (plan.scheme == TAMIS_SCHEME_SIP)
         plan.scheme = TAMIS_SCHEME_XXH3;
+    if (tamis__is_redisbloom_cuckoo(plan.kind, plan.scheme)) /* its handle has no operations of a kind */
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "state: its manifest is of a filter of RedisBloom; %s",
+                           STATE_REMEDY);
     return tamis_filter_create(filter, &plan, &options, err);
 }
 

@@ -124,7 +124,7 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "state: scheme %s has no hash of a key to log; use another, such as xxh3",
                            tamis_scheme_name(filter->plan.scheme));
-    if (filter->ops->copies)
+    if (tamis__filter_can_count(filter))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "state: kind %s counts a key again each time it comes; use kind fingerprint, or exact "

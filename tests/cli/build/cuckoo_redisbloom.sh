@@ -25,3 +25,4 @@ try tamis build $options -o f.dump --expect 1e10 in
 try tamis build $options -o redis://127.0.0.1:1/f in
 tamis build $options -o zipped.dump --gzip in && tamis check -c zipped.dump in
 ls -A
+tamis plan $options --expect 1e6 | grep -E 'rate  |cuckoo'

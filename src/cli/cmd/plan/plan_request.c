@@ -119,6 +119,20 @@ static tamis_status derive_memory(plan_request *request, const cli_value *const 
     return TAMIS_OK;
 }
 
+/* RedisBloom's cuckoo filter has the rate of its fingerprints, whatever is requested. False: it is not that
+ * filter, or cannot be planned. */
+static bool derive_fixed_rate(plan_request *request) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    if (request->plan_options.kind != TAMIS_KIND_CUCKOO ||
+        request->plan_options.scheme != TAMIS_SCHEME_REDISBLOOM ||
+        tamis_plan_make(&plan, &request->plan_options, NULL) != TAMIS_OK)
+        return false;
+    request->plan_options.fpr = plan.fpr_predicted;
+    request->sources[PLAN_FPR] = PLAN_DEFAULT;
+    return true;
+}
+
 /* Finds the rate: as given, else the lowest that fits into the memory. Else it is the rate of the probes
  * with half of the bits set, else the default. */
 static tamis_status derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
@@ -135,6 +149,8 @@ static tamis_status derive_rate(plan_request *request, const cli_value *const va
         request->sources[PLAN_FPR] = PLAN_DERIVED;
         return TAMIS_OK;
     }
+    if (derive_fixed_rate(request))
+        return TAMIS_OK;
     if (!values[PLAN_PROBES]->given) {
         request->plan_options.fpr = PLAN_FPR_DEFAULT;
         request->sources[PLAN_FPR] = PLAN_DEFAULT;
