@@ -74,7 +74,7 @@ planted "$work/window-wide.tamis" 's/offset = 4 \* n/offset = 4 * n + 1/'
 planted "$work/cuckoo-narrow.tamis" 's/F = 1 + mulhi/F = mulhi/'
 planted "$work/cuckoo-narrow.tamis" 's/b \/\/ 2) + 1$/b \/\/ 2)/'
 planted "$work/cuckoo-growing.tamis" 's/first = 2 \* mulhi(y, b \/\/ 2) if/first = mulhi(y, b) if/'
-planted "$work/cuckoo-growing.tamis" 's/offset += cuckoo_bytes/offset = cuckoo_bytes/'
+planted "$work/cuckoo-growing.tamis" 's/offset += cuckoo_bytes(h, buckets)/offset += 8 * buckets/'
 planted "$work/counting-removed.tamis" 's/(p \& 4) \& 15/(p \& 4) \& 1/'
 planted "$work/counting-xxh3.tamis" 's/for p in positions_blocked(self.header, x, y)/for p in positions_classic(self.header, x, y)/'
 for entries in grown united; do # entries of several lengths
