@@ -252,11 +252,19 @@ def time_of(server, name):
     return int(re.search(rf"cmdstat_{name.lower()}:calls=1,usec=(\d+)", server.call("INFO commandstats"))[1]) / 1e3
 
 
+def main_thread(server):
+    """Milliseconds for which the server's main thread has run, and for which it was ready and waited for a core."""
+    with open(f"/proc/{server.process.pid}/task/{server.process.pid}/schedstat", encoding="ascii") as file:
+        return [int(number) / 1e6 for number in file.read().split()[:2]]
+
+
 def table_of_unlink(ways, scale, cores):
     size = int((1 << 30) * scale)
     print(f"\nMilliseconds while a filter of {size / (1 << 20):.0f} MiB is freed: the longest PING, which has the waits of both "
-          "programs for\ntheir cores, and the main thread's time in the command, in which the server is blocked\n")
-    print(f"{'':<24}{'no command':>12}{'UNLINK':>12}{'DEL':>12}{'in UNLINK':>12}{'in DEL':>12}")
+          "programs for\ntheir cores; the main thread's time in the command, in which the server is blocked; and how long it ran, and "
+          "waited for\na core, from the call to the reply\n")
+    print(f"{'':<24}{'no command':>12}{'UNLINK':>12}{'DEL':>12}{'in UNLINK':>12}{'ran':>12}{'waited':>12}{'in DEL':>12}{'ran':>12}"
+          f"{'waited':>12}")
     for name, way in ways.items():
         if way.family != "BF":
             continue
@@ -268,12 +276,14 @@ def table_of_unlink(ways, scale, cores):
             way.server.call("CONFIG RESETSTAT")
             pings = Pings(way.server)
             time.sleep(0.2)
+            before = main_thread(way.server)
             if free:
                 way.connection.call(free, "large")
+            after = main_thread(way.server)
             time.sleep(1)
             row.append(pings.stop() * 1e3)
             if free:
-                blocked.append(time_of(way.server, free))
+                blocked += [time_of(way.server, free), *(end - start for start, end in zip(before, after))]
         print(f"{name:<24}" + "".join(f"{cell:>12.2f}" for cell in row + blocked), flush=True)
 
 
