@@ -97,6 +97,15 @@ tamis_status tamis__kafka_result(tamis_status status, const tamis_error *found, 
 
 /* ---- assignments ---- */
 
+/* Ends the poll that has called back. Else it would go on to wait for a record, of which there are none before
+ * A. */
+static void end_poll(const kafka_client *client) {
+    rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(client->consumer);
+
+    rd_kafka_queue_yield(queue);
+    rd_kafka_queue_destroy(queue);
+}
+
 int32_t tamis__kafka_client_store_assignment(kafka_client *client,
                                              const rd_kafka_topic_partition_list_t *partitions) {
     int32_t added = -1;
@@ -116,6 +125,7 @@ int32_t tamis__kafka_client_store_assignment(kafka_client *client,
     rd_kafka_topic_partition_list_t *nothing = rd_kafka_topic_partition_list_new(0);
     rd_kafka_assign(client->consumer, nothing);
     rd_kafka_topic_partition_list_destroy(nothing);
+    end_poll(client);
     return added;
 }
 
@@ -212,9 +222,10 @@ static bool has_backlog(const kafka_client *client) {
 static rd_kafka_message_t *poll_consumer(kafka_client *client, int milliseconds) {
     const int first = client->wake_ms < WAKE_MIN_MS ? WAKE_MIN_MS : client->wake_ms;
     const struct rd_kafka_metadata *metadata;
+    const kafka_phase phase = client->phase;
     rd_kafka_message_t *polled = rd_kafka_consumer_poll(client->consumer, 0);
 
-    if (!polled && milliseconds > 0) {
+    if (!polled && milliseconds > 0 && client->phase == phase) {
         if (milliseconds <= first || rd_kafka_version() >= WAKES_ITSELF || !has_backlog(client))
             return rd_kafka_consumer_poll(client->consumer, milliseconds);
         polled = rd_kafka_consumer_poll(client->consumer, first);

@@ -230,7 +230,7 @@ typedef struct kafka_dedup_run {
 
 /* ---- kafka_plan.c ---- */
 
-enum { TAMIS__KAFKA_SEGMENT = 64 << 20 }; /* bytes of a segment of the state topic, with a window */
+enum { TAMIS__KAFKA_SEGMENT = 64 << 20 }; /* bytes of a segment of the state topic */
 
 /* Plans the filter of a partition and its hashes. `wanted` has the library's own size. */
 tamis_status tamis__kafka_plan_filter(tamis_plan *plan, kafka_hash_size *hashes, tamis_plan_options *wanted,
