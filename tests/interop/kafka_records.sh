@@ -18,6 +18,15 @@ show() { kcat -b "$kafka_brokers" -C -t "$1" -o beginning -e -q -f '%p %T %K[%k]
 dedup() {
     tamis kafka dedup --brokers "$kafka_brokers" --group "$1" --from "$2" --to "$3" --until-end "${@:4}"
 }
+# await_line FILE PATTERN: until the file has such a line
+await_line() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        ! grep -qsE "$2" "$1" || return 0
+        sleep 0.1
+    done
+    fail "never: $2"
+}
 # expect FILE TEXT: that the file has
 expect() { diff - "$1" <<< "$2" || fail "not as expected: ${3-$1}"; }
 
@@ -143,9 +152,9 @@ none'
 kafka_ops create window 1
 kafka_ops create window-out 1
 printf 'a\na\n' | produce -t window
-sleep 2.5
+sleep 1.2
 printf 'a\na\n' | produce -t window
-dedup window window window-out --window 2s --step 100ms
+dedup window window window-out --window 1s --step 50ms
 [ "$(show window-out | wc -l)" = 2 ] || fail "a window by Kafka's time: $(show window-out)"
 
 # Equal keys in two partitions are noticed.
@@ -238,10 +247,13 @@ grep -q '^tamis: typo: none of the first 100 records has a key, ' "$work/err" ||
 # What other members have is not read.
 members=()
 for member in a b; do
-    tamis kafka dedup --brokers "$kafka_brokers" --group rest --from other --to wide2 --instance $member 2> "$work/err.$member" &
+    : > "$work/err.$member"
+    tamis kafka dedup --brokers "$kafka_brokers" --group rest --from other --to wide2 --instance $member 2>> "$work/err.$member" &
     members+=($!)
 done
-sleep 4
+for member in a b; do
+    await_line "$work/err.$member" '[12] of 3 partitions are assigned'
+done
 kill -KILL "${members[@]}"
 wait "${members[@]}" || true
 dedup rest other wide2 --instance a 2> "$work/err"
@@ -251,7 +263,7 @@ grep -qE '^tamis: other: [0-9] of 3 partitions belong to other members of group 
 
 tamis kafka dedup --brokers "$kafka_brokers" --group twins --from other --to wide --instance a 2> "$work/err" &
 first=$!
-sleep 2
+await_line "$work/err" '3 of 3 partitions are assigned'
 dedup twins other wide --instance a || fail "the second of two members with one name"
 status=0
 wait $first || status=$?
