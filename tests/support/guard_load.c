@@ -31,7 +31,7 @@ void guard_load_tables(const postgres_server *database) {
     /* Some queries are late: they return the row as it was when they began. */
     postgres_run(conn, "CREATE FUNCTION late_row(wanted bigint) RETURNS SETOF text LANGUAGE plpgsql AS "
                        "'BEGIN RETURN QUERY SELECT value FROM live WHERE id = wanted; "
-                       "IF random() < 0.1 THEN PERFORM pg_sleep(random() * 0.5); END IF; END'");
+                       "IF random() < 0.2 THEN PERFORM pg_sleep(random() * 0.6); END IF; END'");
     PQfinish(conn);
 }
 
@@ -323,7 +323,7 @@ static void *run_writer(void *context) {
     for (uint64_t id = self.number; !atomic_load(&load->is_over); id += LOAD_WRITERS) {
         if (id >= LOAD_LIVE)
             id = self.number;
-        while (atomic_load(&load->holds_writes))
+        while (atomic_load(&load->holds_writes) && !atomic_load(&load->is_over))
             pause_ms(5);
         pthread_rwlock_rdlock(&load->writing);
         write_row(load, client, id + 1);
@@ -357,6 +357,7 @@ void guard_load_init(guard_load *load) {
 }
 
 void guard_load_start(guard_load *load) {
+    load->is_running = true;
     for (size_t i = 0; i < LOAD_READERS; i++) {
         reader *made = calloc(1, sizeof *made);
         assert_non_null(made);
@@ -373,9 +374,8 @@ void guard_load_start(guard_load *load) {
     }
 }
 
-void guard_load_finish(guard_load *load) {
-    if (!load->requests)
-        atomic_store(&load->is_over, true);
+/* Ends the readers after their requests, and then the writers. */
+static void join_threads(guard_load *load) {
     for (size_t i = 0; i < LOAD_READERS; i++)
         pthread_join(load->readers[i], NULL);
     atomic_store(&load->is_over, true);
@@ -383,6 +383,22 @@ void guard_load_finish(guard_load *load) {
         pthread_join(load->writers[i], NULL);
     pthread_mutex_destroy(&load->lock);
     pthread_rwlock_destroy(&load->writing);
+    load->is_running = false;
+}
+
+void guard_load_abandon(guard_load *load) {
+    if (!load->is_running)
+        return;
+    atomic_store(&load->is_over, true);
+    if (atomic_load(&load->holds_writes))
+        guard_load_allow_writes(load);
+    join_threads(load);
+}
+
+void guard_load_finish(guard_load *load) {
+    if (!load->requests)
+        atomic_store(&load->is_over, true);
+    join_threads(load);
     printf("values %llu, absent %llu, loading %llu, errors %llu, lost %llu, writes %llu, refused %llu\n",
            (unsigned long long)load->values, (unsigned long long)load->absent,
            (unsigned long long)load->loading, (unsigned long long)load->errors,

@@ -24,7 +24,7 @@
 enum {
     LOAD_ROWS = 20000,
     LOAD_HOT = 100,
-    LOAD_LIVE = 40,
+    LOAD_LIVE = 12,
     LOAD_FOREIGN = 10000,
     LOAD_READERS = 8,
     LOAD_WRITERS = 6
@@ -48,6 +48,7 @@ typedef struct guard_load {
     /* of its own */
     atomic_uint_fast64_t finished[LOAD_LIVE + 1], begun[LOAD_LIVE + 1]; /* versions */
     atomic_bool is_over, holds_writes;
+    bool is_running; /* threads are to be joined */
     pthread_t readers[LOAD_READERS], writers[LOAD_WRITERS];
     pthread_rwlock_t writing; /* locked for reading from GUARD.ADD to DEL of a row */
     pthread_mutex_t lock;     /* of `failure` and `error` */
@@ -64,6 +65,8 @@ void guard_load_start(guard_load *load);
 /* Ends the readers, at once if they have no number of requests, and the writers. Fails the test if a reply was
  * wrong. */
 void guard_load_finish(guard_load *load);
+/* Ends all threads of a load that still runs, because its test has failed. Its servers have ended. */
+void guard_load_abandon(guard_load *load);
 /* Waits until no row is being written, and lets no write begin; allows writes again. */
 void guard_load_hold_writes(guard_load *load);
 void guard_load_allow_writes(guard_load *load);
