@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tamis serve over loopback, beside redis-server; part of guard.py."""
+"""tamis serve over loopback, beside redis-server; part of guard.py and serve_filters.py."""
 import csv
 import io
 import os
@@ -57,15 +57,18 @@ class Serve:
         for _ in range(1500):
             time.sleep(0.02)
             try:
-                info = self.call("INFO guards")
+                if self.is_ready():
+                    return
             except OSError:
-                info = ""
-            if ":absent=" in info and "filter=0" not in info:
-                return
+                pass
             if self.process.poll() is not None:
                 break
         with open(os.path.join(self.directory, "log"), encoding="utf-8") as log:
             need(False, f"tamis serve does not start: {log.read()}")
+
+    def is_ready(self):
+        info = self.call("INFO guards")
+        return ":absent=" in info and "filter=0" not in info
 
     def call(self, command):
         """The text of a bulk reply."""
@@ -88,11 +91,11 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def run_benchmark(server, core, words, numbers, requests):
-    """GETs a second, milliseconds p50 and p99, and microseconds of the server's CPU a GET."""
+def run_benchmark(server, core, words, numbers, requests, clients=CLIENTS, pipeline=PIPELINE):
+    """Commands a second, milliseconds p50 and p99, and microseconds of the server's CPU a command."""
     before = cpu_seconds(server.process)
     done = subprocess.run(
-        ["redis-benchmark", "-p", str(server.port), "-c", str(CLIENTS), "-P", str(PIPELINE), "-n", str(requests), "-r",
+        ["redis-benchmark", "-p", str(server.port), "-c", str(clients), "-P", str(pipeline), "-n", str(requests), "-r",
          str(numbers), "--csv", *words], capture_output=True, preexec_fn=lambda: pin(core))
     need(done.returncode == 0, f"redis-benchmark: {done.stderr.decode().strip()}")
     rows = [row for row in csv.DictReader(io.StringIO(done.stdout.decode())) if row.get("rps")]
