@@ -153,7 +153,7 @@ tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key, const uin
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark + key.size);
     if (guard->filter)
-        status = tamis__guard_filter_add(guard->filter, &hash, err);
+        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
     tamis__guard_lookups_set_token(guard->lookups, mark, status == TAMIS_OK ? token : NULL);
     return status;
 }
