@@ -414,6 +414,43 @@ static void test_cuts_of_clients(void **state) {
     proxy_stop(network);
 }
 
+/* ---- notifications ---- */
+
+/* The trigger of docs/guide/serve.md. No scan but those of new connections finds a row. */
+static void test_rows_that_are_notified(void **state) {
+    NEED_SERVERS;
+    PGconn *writer = postgres_reach(&database);
+    char config[600], command[40], number[16];
+
+    postgres_run(writer, "CREATE TABLE users(id bigint PRIMARY KEY);"
+                         "CREATE FUNCTION tamis_announce() RETURNS trigger LANGUAGE plpgsql AS"
+                         " $$ BEGIN PERFORM pg_notify('new_users', NEW.id::text); RETURN NULL; END $$;"
+                         "CREATE TRIGGER tamis_announce AFTER INSERT OR UPDATE OF id ON users"
+                         " FOR EACH ROW EXECUTE FUNCTION tamis_announce()");
+    snprintf(config, sizeof config,
+             "database: {postgres: 'host=127.0.0.1 port=%d user=reader password=secret dbname=postgres "
+             "sslmode=disable'}\n"
+             "keyspaces:\n"
+             "  - {keys: 'user:*', row: SELECT id FROM users WHERE id = $1, all_keys: SELECT id FROM users,\n"
+             "     notify: new_users, without_filter: closed, timeout: 8s}\n",
+             database.port);
+    serve_start(&servers[0], "first", config);
+    wait_for_reply(0, "GET user:0", SERVE_NULL, "");
+    for (int id = 1; id <= 20; id++) {
+        snprintf(number, sizeof number, "%d", id);
+        snprintf(command, sizeof command, "GET user:%d", id);
+        wait_for_reply(0, command, SERVE_NULL, "");
+        if (id % 8 == 0) /* the key is lost, and the next scan finds the row */
+            postgres_run(
+                writer, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%%'");
+        postgres_run(writer, "INSERT INTO users VALUES(%d)", id);
+        wait_for_reply(0, command, SERVE_VALUE, number);
+    }
+    serve_stop(&servers[0]);
+    postgres_run(writer, "DROP TABLE users; DROP FUNCTION tamis_announce()");
+    PQfinish(writer);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_attack, kill_servers),
@@ -425,6 +462,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_cuts_of_the_database, kill_servers),
         cmocka_unit_test_teardown(test_cuts_of_redis, kill_servers),
         cmocka_unit_test_teardown(test_cuts_of_clients, kill_servers),
+        cmocka_unit_test_teardown(test_rows_that_are_notified, kill_servers),
     };
 
     if (serve_is_child(argc, argv))
