@@ -9,6 +9,7 @@
  *
  * ctest: timeout=600
  * ctest: torture
+ * ctest: long
  */
 #include <math.h>
 #include <pthread.h>
