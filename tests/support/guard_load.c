@@ -58,7 +58,7 @@ uint64_t guard_load_queries(const postgres_server *database, uint64_t position, 
     uint64_t count = 0;
     char head[60];
 
-    snprintf(head, sizeof head, "execute %s: ", statement);
+    snprintf(head, sizeof head, "execute %s_", statement); /* and the number of the session */
     read_log(database, &log);
     for (char *found = (char *)log.data + position; (found = strstr(found, head)) != NULL;) {
         char *text = found + strlen(head), *next = strstr(text, " LOG:  ");
