@@ -59,7 +59,7 @@ static const kafka_setting defaults[] = {
      * more for a second, see poll_consumer. */
     {"queued.min.messages", "200000", MEMBER},
     /* Members learn of a rebalance by a heartbeat. The others wait until the last one has noticed it. */
-    {"heartbeat.interval.ms", "200", MEMBER},
+    {"heartbeat.interval.ms", "500", MEMBER},
 };
 
 /* The protocol needs these. */
