@@ -59,7 +59,7 @@ if(TAMIS_GUARD)
   tamis_check(symbols-libtamis-server ${binaries_py} symbols
     "$<TARGET_FILE:tamis_server_shared>" "${checks_dir}/symbols_libtamis-server.txt")
   tamis_check(archive-libtamis-server ${binaries_py} archive "$<TARGET_FILE:tamis_server_static>")
-  tamis_check(needed-libtamis-server ${binaries_py} needed "$<TARGET_FILE:tamis_server_shared>" libtamis
+  tamis_check(needed-libtamis-server ${binaries_py} needed "$<TARGET_FILE:tamis_server_shared>" libm libtamis
     libtamis-guard libevent_core-2.1 libevent_extra-2.1 libyaml-0 libssl libcrypto)
 endif()
 
