@@ -35,7 +35,7 @@ tamis serve --check missing.yaml
 tamis serve --check
 tamis serve two.yaml two.yaml
 tamis serve --check --json two.yaml
-sed 's/sqlite: rows.db/postgres: host=h passwrod=s/' two.yaml > postgres.yaml
+sed 's|sqlite: memory|postgres: host=h passwrod=s|' two.yaml > postgres.yaml
 tamis serve --check postgres.yaml
 sed 's/, init: rows.sql//' file.yaml > none.yaml
 tamis serve none.yaml
