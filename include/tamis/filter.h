@@ -89,7 +89,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * keys doubles its lines when it is full, and info.capacity rises. Meanwhile the old and the new lines are
  * both in memory, and plan.memory_limit must allow that. Kind cuckoo grows if it was planned without a number
  * of keys. It then adds a sub-filter, larger than the newest if the memory limit allows that, and all of them
- * together keep the rate. Frozen filters, the kinds classic, blocked and counting, and other cuckoo filters are full at their capacity.
+ * together keep the rate. Frozen filters, the kinds classic, blocked and counting, and other cuckoo filters
+ * are full at their capacity.
  *
  * Kinds counting and cuckoo count each add, also of a key that is answered present. Two keys may have equal
  * fingerprints or counters, and the removal of one must not remove the other. So a key that was added twice

@@ -407,8 +407,8 @@ static tamis_status remove_batch(tamis_filter *filter, const tamis__key_batch *b
             tamis__concurrent_lock_whole(filter);
         tamis__filter_lock_content(filter);
         const bool is_made = tamis__filter_is_foreign_made(filter);
-        status = is_made ? filter->external->remove(filter, batch, &removed, err)
-                         : check_can_remove(filter, err);
+        status =
+            is_made ? filter->external->remove(filter, batch, &removed, err) : check_can_remove(filter, err);
         if (status == TAMIS_OK && !is_made)
             status = remove_pieces(filter, batch, &removed, err);
         tamis__filter_unlock_content(filter);

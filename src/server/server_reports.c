@@ -41,7 +41,7 @@ static void report_failed_scan(tamis_server *server, server_guard *guard, const 
     tamis__server_log(server, "keyspace '%.80s': %s; %s; it is tried again%s", keyspace->pattern,
                       keyspace->filter_file                    ? "filter_file cannot be used"
                       : keyspace->keys_file                    ? "keys_file cannot be used"
-                      : keyspace->notify && !now->is_listening ? "notify is not heard"
+                      : keyspace->notify && !now->is_listening ? "notifications cannot be received"
                                                                : "all_keys cannot be read",
                       why->text, now->has_filter ? ", and the former filter stays" : "");
 }

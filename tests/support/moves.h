@@ -11,7 +11,7 @@ extern const tamis_allocator moves_allocator;
 
 typedef struct moves_count {
     size_t calls; /* blocks that were passed to moves_block */
-    size_t kept;  /* every so many-th block stays where it is */
+    size_t kept;  /* one block in this many stays where it is where it is */
 } moves_count;
 
 /* Moves a block, and fills its old bytes with rubbish. Returns its address, or NULL if it stays. `context` is

@@ -491,7 +491,7 @@ static void make_file(guard_table *table, bool is_list, uint64_t version) {
     tamis_filter *filter = NULL;
     test_bytes text = {0};
     plan_options.fpr = 1e-3;
-    plan_options.expect = 4000 << (version % 3); /* false positives differ from file to file */
+    plan_options.expect = UINT64_C(4000) << (version % 3); /* false positives differ from file to file */
     metadata.version = version;
     assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
@@ -751,8 +751,8 @@ static void test_wrong_options(void **state) {
             "guard: filter_file and keys_file are set; use one",
             "guard: filter_secret needs filter_secret_size and filter_file; set all three",
             "guard: filter_secret needs filter_secret_size and filter_file; set all three",
-            "guard: a file with Redis and puts needs news_ms, longer than the file is used; set it, or "
-            "without_puts"};
+            ("guard: a file with Redis and puts needs news_ms, longer than the file is used; set it, or "
+             "without_puts")};
         tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
         guard_table_source(&table, &source);
         if (i == 0)

@@ -63,10 +63,10 @@ typedef struct tamis_guard_source {
      * failure, the guard calls `scan` in another session, and uses its filter meanwhile. NULL: the guard
      * finds new rows by its next `scan`. */
     tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
-    /* Passes at least the keys of rows that are committed after the session's first `listen`. That one returns
-     * at once; each later one when there are keys, or after timeout_ms. The session has no other use. After
-     * each first one, the guard calls `scan`. After a failure, it opens another session, and uses its filter
-     * meanwhile. NULL: the database reports no keys. Needs `scan`. */
+    /* Passes at least the keys of rows that are committed after the session's first call. The first call
+     * returns at once; then the guard calls `scan`. A later call returns when there are keys, or after
+     * timeout_ms. The session has no other use. After a failure, the guard opens another session, and uses
+     * its filter meanwhile. NULL: the database reports no keys. Needs `scan`. */
     tamis_status (*listen)(void *session, uint32_t timeout_ms, tamis_guard_scan *scan, tamis_error *err);
 } tamis_guard_source;
 
@@ -216,10 +216,10 @@ typedef struct tamis_guard_options {
     /* Secret of filter_file with scheme sip (tamis_open_options); copied. NULL: none. */
     const void *filter_secret;
     size_t filter_secret_size;
-    /* How long Redis keeps the keys of puts. Required with a file, `redis` and puts: a guard that starts, or
-     * was cut off from Redis, reads them again. It refuses a file that is as old, less the life of a mark.
-     * Count from the moment when the keys of the file were read. Set the same in all guards of the prefix. 0:
-     * three lives of a mark. */
+    /* How long Redis keeps the keys of puts; at least three lives of a mark, also for 0. Required with a file,
+     * `redis` and puts: a guard that starts, or was cut off from Redis, reads these keys. It refuses a file
+     * whose age and the life of a mark together reach news_ms. Choose more than the time from reading the
+     * keys to replacing the file, plus the life of a mark. All guards of the prefix need the same value. */
     uint32_t news_ms;
 } tamis_guard_options;
 
@@ -255,7 +255,7 @@ typedef enum tamis_guard_part { TAMIS_GUARD_SOURCE = 0, TAMIS_GUARD_REDIS = 1 } 
 /*
  * Returns TAMIS_OK, or the error of the last attempt to use the source or the Redis. Does not wait.
  *
- * - The source fails while no session is open.
+ * - The source fails while no session is open and the last attempt to connect failed.
  * - The Redis fails while the guard is silent. With options.without_puts it fails until the next batch that
  *   Redis answers.
  */
@@ -395,7 +395,7 @@ typedef struct tamis_guard_stats {
     uint64_t filter_version; /* tamis_metadata.version of filter_file; 0: none */
     uint64_t reported_keys;  /* keys from `listen` */
     bool is_listening;       /* a session listens; false: it is lost, or the source has no `listen` */
-    bool is_down;       /* no session is open, and the source could not be reached */
+    bool is_down;            /* no session is open, and the source could not be reached */
 } tamis_guard_stats;
 
 #define TAMIS_GUARD_STATS_INIT TAMIS__INIT(tamis_guard_stats, )

@@ -30,7 +30,7 @@ typedef struct tamis_server_options {
 
 #define TAMIS_SERVER_OPTIONS_INIT TAMIS__INIT(tamis_server_options, )
 
-/* What a configuration has. */
+/* Summary of a configuration. */
 typedef struct tamis_server_summary {
     uint32_t struct_size;
     size_t keyspaces;
@@ -45,7 +45,7 @@ typedef struct tamis_server_summary {
  * prepares its statements. Listens nowhere, and changes nothing: `init` of a SQLite file is not run, and that
  * of PostgreSQL may only read. Returns the first error, with its line: "FILE: line 7: what is wrong; what to
  * do". If a keyspace cannot be reached, or needs an `init` that writes, options->log gets a line, and the
- * keyspace counts in summary->unchecked. options: or NULL.
+ * keyspace counts in summary->unchecked. `options` may be NULL.
  *
  * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: the file, or one that it names, cannot be read.
  * - TAMIS_E_REFUSED: the database refuses a statement, or the database or Redis refuses the user.
@@ -54,8 +54,8 @@ typedef struct tamis_server_summary {
 TAMIS_API tamis_status tamis_server_check(const char *config, const tamis_server_options *options,
                                           tamis_server_summary *summary, tamis_error *err);
 
-/* Reads the configuration, opens the guards, and listens. A database or Redis that cannot be reached is a line
- * of the log, and is tried again. The caller owns *server until tamis_server_close. Errors of
+/* Reads the configuration, opens the guards, and listens. A database or Redis that cannot be reached is
+ * reported in the log, and tried again. The caller owns *server until tamis_server_close. Errors of
  * tamis_server_check and tamis_guard_open, and TAMIS_E_SYSTEM: the address cannot be used. */
 TAMIS_API tamis_status tamis_server_open(tamis_server **server, const char *config,
                                          const tamis_server_options *options, tamis_error *err);

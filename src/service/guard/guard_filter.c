@@ -693,8 +693,7 @@ tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err) {
 
 /* ---- life and statistics ---- */
 
-static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, bool is_held,
-                                tamis_error *err) {
+static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, bool is_held, tamis_error *err) {
     const tamis_guard_options *options = &guard->options;
     filter->guard = guard;
     filter->is_held = is_held;

@@ -104,7 +104,7 @@ static int64_t modified_ms(const struct stat *st) {
 
 /* ---- filters ---- */
 
-/* Keys of clients are texts as they are. */
+/* Clients send keys as plain texts, so the filter must have such keys. */
 static tamis_status check_keys(const guard_filter_file *file, const tamis_filter *filter, uint32_t key_type,
                                tamis_error *err) {
     const tamis_key key = {"", 0};

@@ -13,13 +13,13 @@
  * A file with the filter of a guard, or with the keys for it, one a line. Another program replaces it by
  * rename.
  *
- * A file is used only if all of it is there. A filter has checksums. Of a list, the last line has an end, and
- * nothing was written meanwhile. The file must not be older than the one in use: of a lower version, or of
+ * A file is used only if all of it is there. A filter has checksums. The last line of a list must end, and nobody
+ * may write to it meanwhile. The file must not be older than the one in use: older means a lower version, or
  * the same version and made earlier.
  */
 typedef struct guard_filter_file guard_filter_file;
 
-/* What tells two files of one name apart. */
+/* Identity and age of a file, to detect its replacement. */
 typedef struct guard_file_version {
     struct stat st;
     uint64_t version; /* tamis_metadata.version; 0: none */
@@ -39,7 +39,7 @@ void tamis__guard_filter_file_look(const guard_filter_file *file, struct stat *s
 bool tamis__guard_filter_file_equal(const struct stat *a, const struct stat *b);
 
 /*
- * Opens a file with a filter, or passes keys of a list to `scan`. *version has what it is. `used`: the version
+ * Opens a file with a filter, or passes keys of a list to `scan`. Sets *version to the file's version. `used`: the version
  * in use; its `st.st_ino` is 0 if there is none.
  *
  * - TAMIS_E_CHANGED: it is older than the version in use, or is being written to.
