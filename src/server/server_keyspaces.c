@@ -149,9 +149,12 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
 /* Says in which keyspace the source or the guard failed. A database gives no remedy for its errors. */
 static tamis_status fail_keyspace(const server_config *config, const server_keyspace *keyspace,
                                   const tamis_error *why, tamis_error *err) {
+    const bool is_unreachable = why->status == TAMIS_E_IO || why->status == TAMIS_E_TIMEOUT;
     return tamis__fail(err, why->status, why->sys_errno, "%s: line %zu: keyspace '%.80s': %s%s", config->file,
                        keyspace->line, keyspace->pattern, why->text,
-                       strstr(why->text, "; ") ? "" : "; correct the SQL, or the tables");
+                       strstr(why->text, "; ") ? ""
+                       : is_unreachable        ? "; start it, or try again"
+                                               : "; correct the SQL, or the tables");
 }
 
 /* Opens source and guard. At a reload, no scan begins yet, and a database or Redis that cannot be reached is an
@@ -329,7 +332,9 @@ static bool lacks_init(const server_database *database, const tamis_error *why) 
 
 /* Opens the guard of a keyspace without a filter: statements are prepared, and no key is read. The first error
  * is that of the database. */
-static void try_keyspace(const server_config *config, const server_keyspace *keyspace, tamis_error *why) {
+static void try_keyspace(const server_config *config, const server_keyspace *given, tamis_error *why) {
+    server_keyspace reduced = *given;
+    const server_keyspace *keyspace = &reduced;
     server_guard guard = {.keyspace = keyspace, .source = TAMIS_GUARD_SOURCE_INIT};
     char *init = make_check_init(&keyspace->database);
     tamis_status status = open_source(&guard.source, keyspace, init, why);
@@ -338,6 +343,9 @@ static void try_keyspace(const server_config *config, const server_keyspace *key
     if (status != TAMIS_OK)
         return;
     guard.source.scan = guard.source.scan_new = NULL;
+    guard.source.listen = NULL;
+    reduced.filter_file = reduced.keys_file = reduced.secret = NULL;
+    reduced.secret_size = 0;
     status = open_guard(&guard, config, false, why);
     if (status == TAMIS_OK)
         status = tamis_guard_health(guard.guard, TAMIS_GUARD_SOURCE, why);

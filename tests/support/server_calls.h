@@ -103,7 +103,7 @@ static inline size_t receive(int fd, char *to, size_t size) {
     while (received < size) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         if (poll(&ready, 1, 20000) != 1)
-            fail_msg("no reply within 20 s");
+            fail_msg("no more within 20 s, after: %.*s", (int)received, to);
         const ssize_t count = recv(fd, to + received, size - received, 0);
         if (count <= 0)
             break;

@@ -21,6 +21,7 @@
 #include "base/system.h"
 #include "service/guard/guard_added_keys.h"
 #include "service/guard/guard_filter_file.h"
+#include "service/guard/guard_put.h"
 #include "service/guard/guard_source.h"
 #include "support/fault.h"
 #include "support/guard_calls.h"
@@ -353,6 +354,37 @@ static void test_modes_until_the_first_file(void **state) {
     assert_row(open, "early", "1");
     tamis_guard_close(closed);
     tamis_guard_close(open);
+    guard_table_release(&table);
+}
+
+static void adopt_key(void *context, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    assert_null(token);
+    assert_int_equal(tamis__guard_put_adopt(*(tamis_guard **)context, key, token, NULL), TAMIS_OK);
+}
+
+/* The row of a put that has ended is not in the file. */
+static void test_a_guard_takes_over_keys(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    tamis_guard *guard = NULL;
+    guard_table_init(&table);
+    put_rows(&table, 10);
+    replace_filter(&(maker){0}, 10);
+    tamis_guard *old = open_over_file(&table, &options);
+    wait_for_filter(old);
+    put_row(old, &table, "ended", "1");
+    guard_table_source(&table, &source);
+    options.source = &source;
+    assert_int_equal(tamis__guard_open_held(&guard, &options, NULL), TAMIS_OK);
+    tamis__guard_each_put(old, adopt_key, &guard);
+    tamis__guard_begin_scans(guard);
+    wait_for_filter(guard);
+    assert_row(guard, "ended", "1");
+    assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_MISSING);
+    tamis_guard_close(old);
+    tamis_guard_close(guard);
     guard_table_release(&table);
 }
 
@@ -777,6 +809,7 @@ int main(void) {
         TEST(test_bad_files_change_nothing),
         TEST(test_a_file_that_is_overwritten),
         TEST(test_modes_until_the_first_file),
+        TEST(test_a_guard_takes_over_keys),
         TEST(test_a_keyed_file_needs_its_secret),
         TEST(test_puts_of_filters_that_are_full),
         TEST(test_keys_are_kept_until_a_file_has_them),

@@ -31,6 +31,13 @@ bool tamis__guard_added_keys_contain(const guard_added_keys *added, guard_hash h
     return find_key(added, hash);
 }
 
+void tamis__guard_added_keys_each(const guard_added_keys *added, void (*visit)(void *context, tamis_key key),
+                                  void *context) {
+    for (size_t i = 0; i < added->bucket_count; i++)
+        for (const added_key *key = added->buckets[i]; key; key = key->next)
+            visit(context, (tamis_key){key->bytes, key->size});
+}
+
 /* ---- adding and removing ---- */
 
 static bool grow(guard_added_keys *added) {

@@ -32,6 +32,9 @@ typedef struct guard_added_keys {
 /* Adds a key, or notes that it was added again. `now`: milliseconds since 1970 UTC. TAMIS_E_NOMEM. */
 tamis_status tamis__guard_added_keys_add(guard_added_keys *added, tamis_key key, guard_hash hash, int64_t now,
                                          tamis_error *err);
+/* Calls `visit` for each key. */
+void tamis__guard_added_keys_each(const guard_added_keys *added, void (*visit)(void *context, tamis_key key),
+                                  void *context);
 bool tamis__guard_added_keys_contain(const guard_added_keys *added, guard_hash hash);
 
 /* Adds a key to the filter of a file, unless it answers "present". False: the filter takes no more keys. */

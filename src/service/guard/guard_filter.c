@@ -198,6 +198,13 @@ tamis_status tamis__guard_filter_add(guard_filter *filter, tamis_key key, const 
     return status;
 }
 
+void tamis__guard_filter_each_added(guard_filter *filter, void (*visit)(void *context, tamis_key key),
+                                    void *context) {
+    pthread_mutex_lock(&filter->changes);
+    tamis__guard_added_keys_each(&filter->added, visit, context);
+    pthread_mutex_unlock(&filter->changes);
+}
+
 /* ---- keys of a scan ---- */
 
 static tamis_status add_batch(filter_scan *scan, const tamis_key *keys, size_t count, tamis_error *err) {
@@ -644,12 +651,12 @@ static void *keep_filter(void *context) {
     while (!is_closing(filter)) {
         const uint64_t now = tamis__now_ns();
         uint64_t next = after_ms(now, filter->guard->news ? EPOCH_CHECK_MS : RATE_CHECK_MS);
+        if (atomic_exchange(&filter->is_scan_due, false))
+            filter->full_at = 0;
         if (!follow_epoch(filter)) {
             wait_until(filter, next);
             continue;
         }
-        if (atomic_exchange(&filter->is_scan_due, false))
-            filter->full_at = 0;
         if (filter->file && now >= filter->full_at)
             follow_file(filter);
         else if (!filter->file && (now >= filter->full_at || is_rate_too_high(filter, now)))

@@ -32,6 +32,9 @@ bool tamis__guard_filter_find(guard_filter *filter, const tamis_key *keys, const
 /* Step P1: adds a key to the filter, and to the one that is being built. The caller has noted a mark. */
 tamis_status tamis__guard_filter_add(guard_filter *filter, tamis_key key, const tamis_hash *hash,
                                      tamis_error *err);
+/* Calls `visit` for each key that was added and that the file may lack. The filter waits meanwhile. */
+void tamis__guard_filter_each_added(guard_filter *filter, void (*visit)(void *context, tamis_key key),
+                                    void *context);
 tamis_status tamis__guard_filter_wait(guard_filter *filter, uint32_t timeout_ms, tamis_error *err);
 /* For a source that reports keys: has the thread scan soon, also if a scan is in progress. The first scan
  * waits for this. */

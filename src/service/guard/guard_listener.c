@@ -26,7 +26,8 @@
 enum {
     WAIT_MS = 100, /* of one call of `listen`: how long tamis_guard_close may wait for the thread */
     PAUSE_MIN_MS = 100,
-    PAUSE_MAX_MS = 60000
+    PAUSE_MAX_MS = 60000,
+    CONNECT_PAUSE_MAX_MS = 2000 /* a database that is back is used soon */
 };
 
 struct guard_listener {
@@ -112,11 +113,12 @@ static void *listen_to_source(void *context) {
             listener->pause_ms = 0;
             continue;
         }
+        const uint32_t max = listener->session ? PAUSE_MAX_MS : CONNECT_PAUSE_MAX_MS;
         end_listening(listener);
         tamis__guard_filter_note_failure(listener->guard->filter, &why);
-        listener->pause_ms = listener->pause_ms == 0                 ? PAUSE_MIN_MS
-                             : listener->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
-                                                                     : 2 * listener->pause_ms;
+        listener->pause_ms = listener->pause_ms == 0        ? PAUSE_MIN_MS
+                             : listener->pause_ms > max / 2 ? max
+                                                            : 2 * listener->pause_ms;
     }
     end_listening(listener);
     return NULL;

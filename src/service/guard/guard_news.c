@@ -80,6 +80,7 @@ struct guard_news {
     uint64_t from_ms;           /* how far back the first request reads */
     bool keeps_all;             /* the filter comes from a file, and keeps keys by itself */
     atomic_uint_fast64_t heard; /* time (tamis__guard_now) to which the news are known; 0: never heard */
+    atomic_uint_fast64_t lost;  /* while `heard` is 0: since when */
     atomic_uint_fast64_t epoch; /* number of the current epoch; 0: none yet */
     /* of the listener */
     char cursor[ID]; /* id of the last entry that was read; "": begin `from_ms` ago */
@@ -260,6 +261,7 @@ static void start_again(guard_news *news) {
     guard_lookups *lookups = news->guard->lookups;
     news->cursor[0] = '\0';
     news->last = (news_id){0, 0};
+    atomic_store(&news->lost, tamis__guard_now());
     atomic_store(&news->heard, 0);
     pthread_mutex_lock(&lookups->mutex);
     tamis__guard_lookups_forget_all(lookups);
@@ -354,8 +356,9 @@ uint64_t tamis__guard_news_live_epoch(const guard_news *news, uint64_t now) {
 }
 
 uint64_t tamis__guard_news_silence(const guard_news *news, uint64_t now) {
-    const uint64_t heard = atomic_load_explicit(&news->heard, memory_order_acquire);
-    return heard > 0 && now > heard ? now - heard : 0;
+    const uint64_t heard = atomic_load_explicit(&news->heard, memory_order_acquire),
+                   since = heard > 0 ? heard : atomic_load(&news->lost);
+    return now > since ? now - since : 0;
 }
 
 tamis_status tamis__guard_news_check(guard_news *news, uint64_t now, tamis_error *err) {
@@ -388,6 +391,7 @@ tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tam
     made->keeps_all = guard->options.filter_file || guard->options.keys_file;
     made->from_ms = made->keeps_all ? made->keep_ms : 2 * made->life_ms;
     made->why = (tamis_error)TAMIS_ERROR_INIT;
+    atomic_init(&made->lost, tamis__guard_now());
     made->name_size = strlen(prefix) + sizeof suffix - 1;
     made->name = tamis__alloc(&guard->memory, made->name_size + 1, 1);
     if (!made->name) {
@@ -402,9 +406,13 @@ tamis_status tamis__guard_news_create(guard_news **news, tamis_guard *guard, tam
 }
 
 tamis_status tamis__guard_news_start(guard_news *news, const tamis_error *why, tamis_error *err) {
+    const uint64_t deadline = tamis__now_ns() + news->guard->options.timeout_ms * GUARD_NS_OF_MS;
     news->why = *why;
-    if (why->status == TAMIS_OK)
-        (void)read_news(news); /* the listener tries it again */
+    tamis_status status = why->status;
+    do { /* after a failure or the time limit, the listener goes on */
+        if (status == TAMIS_OK)
+            status = read_news(news);
+    } while (status == TAMIS_OK && news->has_more && tamis__now_ns() < deadline);
     const int failed = tamis__thread_create(&news->thread, listen_to_news, news);
     news->has_thread = !failed;
     if (failed)

@@ -33,7 +33,8 @@ TAMIS_PRIVATE_API tamis_status tamis__guard_put_confirm(tamis_guard *guard, tami
  *     tamis__guard_open_held --> tamis__guard_put_adopt, for each of tamis__guard_each_put
  *                            --> requests go to the new guard --> tamis__guard_begin_scans
  *
- * A put that has ended before that has its row, and the scan finds it. A put that has not ended has a mark.
+ * A put that has ended before that has its row, and the scan finds it. A file may lack it, so its key is visited
+ * too, without a token. A put that has not ended has a mark.
  */
 
 /* Like tamis_guard_open, but no scan begins before tamis__guard_begin_scans. */
@@ -42,14 +43,14 @@ TAMIS_PRIVATE_API tamis_status tamis__guard_open_held(tamis_guard **guard, const
 /* Does nothing for a guard that scans already. */
 TAMIS_PRIVATE_API void tamis__guard_begin_scans(tamis_guard *guard);
 
-/* Calls `visit` for each put whose writer may have been told. The guard waits meanwhile: `visit` must not use
- * it. */
+/* Calls `visit` for each put whose writer may have been told. Without a token: a key that a file may lack. The
+ * guard waits meanwhile: `visit` must not use it. */
 TAMIS_PRIVATE_API void tamis__guard_each_put(tamis_guard *guard,
                                              void (*visit)(void *context, tamis_key key,
                                                            const uint8_t token[TAMIS_GUARD_TOKEN]),
                                              void *context);
 /* Begins a put in this guard that another guard has begun: P1 and a local mark, for mark_ms from now on. Does
- * nothing if it has this put. TAMIS_E_NOMEM, TAMIS_E_FULL. */
+ * nothing if it has this put. token NULL: P1 alone. TAMIS_E_NOMEM, TAMIS_E_FULL. */
 TAMIS_PRIVATE_API tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key,
                                                       const uint8_t token[TAMIS_GUARD_TOKEN],
                                                       tamis_error *err);

@@ -42,11 +42,13 @@ static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *
                    life_ms = tamis__guard_entries_mark_life(guard->entries) - guard->options.mark_ms;
     /* The mark began on the server after `sent`, and must live for mark_ms after the reply to the writer. */
     put->confirm_by = sent + life_ms * GUARD_NS_OF_MS;
+    tamis_status status = TAMIS_OK;
     if (guard->news &&
         tamis__guard_news_silence(guard->news, sent) > guard->options.timeout_ms * GUARD_NS_OF_MS)
-        return tamis__fail(err, TAMIS_E_TIMEOUT, 0, "%s: Redis does not answer; try again later",
-                           guard->name); /* writers must not queue up */
-    tamis_status status = tamis__guard_entries_mark(guard->entries, key, put->token, err);
+        status = tamis__guard_news_check(guard->news, sent, err); /* writers must not queue up */
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__guard_entries_mark(guard->entries, key, put->token, err);
     if (status != TAMIS_OK || !guard->news)
         return status;
     status = publish_news(guard, key, put->token, err);
@@ -135,20 +137,31 @@ static void visit_put(void *context, const guard_mark *mark) {
         call->visit(call->context, (tamis_key){mark->key, mark->key_size}, mark->token);
 }
 
+static void visit_added(void *context, tamis_key key) {
+    const put_visit *call = context;
+    call->visit(call->context, key, NULL);
+}
+
 void tamis__guard_each_put(tamis_guard *guard,
                            void (*visit)(void *context, tamis_key key,
                                          const uint8_t token[TAMIS_GUARD_TOKEN]),
                            void *context) {
     put_visit call = {visit, context, tamis__now_ns()};
     tamis__guard_lookups_each_mark(guard->lookups, visit_put, &call);
+    if (guard->filter)
+        tamis__guard_filter_each_added(guard->filter, visit_added, &call);
 }
 
 tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key, const uint8_t token[TAMIS_GUARD_TOKEN],
                                     tamis_error *err) {
     tamis_hash hash;
     tamis_status status = hash_key(guard, key, &hash, err);
-    if (status != TAMIS_OK || tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), token))
+    if (status != TAMIS_OK)
         return status;
+    if (!token)
+        return guard->filter ? tamis__guard_filter_add(guard->filter, key, &hash, err) : TAMIS_OK;
+    if (tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), token))
+        return TAMIS_OK;
     guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash), key);
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark + key.size);

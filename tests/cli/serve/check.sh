@@ -26,6 +26,13 @@ echo "status $?"
 sed '1a redis: redis://127.0.0.1:1' two.yaml > redis.yaml
 tamis serve --check redis.yaml
 echo "status $?"
+cat > notify.yaml <<'END'
+database: {postgres: host=127.0.0.1 port=1 dbname=d user=u}
+keyspaces:
+  - {keys: 'a:*', row: SELECT v FROM t WHERE id = $1, all_keys: SELECT id FROM t, notify: rows}
+END
+tamis serve --check notify.yaml
+echo "status $?"
 # A file is not made by its init.
 sed 's/sqlite: memory/sqlite: rows.db/' two.yaml > file.yaml
 tamis serve --check file.yaml
