@@ -163,7 +163,8 @@ TAMIS_API tamis_status tamis_filter_remove(tamis_filter *filter, const void *key
                                            tamis_answer *answer, tamis_error *err);
 
 /* Counts the copies of a key: in kind counting at most 15, in kind cuckoo at most 4 in each sub-filter. Copies
- * of keys that look alike count too, so the number may be too large, but never too small.
+ * of other keys with the same fingerprint and bucket count too. So the number may be too large, and is never
+ * too small.
  * TAMIS_E_UNSUPPORTED: another kind. Other errors as for a lookup; *copies is unchanged then. */
 TAMIS_API tamis_status tamis_filter_count_key(const tamis_filter *filter, const void *key, size_t size,
                                               uint64_t *copies, tamis_error *err);

@@ -37,7 +37,7 @@ bool tamis__config_parse_time(const char *text, double *ms) {
     return factor > 0 && *ms == floor(*ms);
 }
 
-/* Those with an i go from small to large. */
+/* Units with an i are in order, the smallest first. */
 static const struct size_unit {
     const char *name;
     double factor;

@@ -162,9 +162,13 @@ TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
  */
 typedef struct tamis_guard tamis_guard;
 
-/* What a guard does while its filter does not answer. That is before the end of the first scan, or the first
- * whole file. It is also after the guard dropped the filter for lack of memory, and while it is silent (see
- * tamis_guard_put_begin). The mode has no meaning without scans and without a file. */
+/* The behaviour of a guard while its filter does not answer:
+ *
+ * - until the first scan has ended, or the first whole file is there,
+ * - after the guard dropped the filter for lack of memory,
+ * - while the guard is silent (see tamis_guard_put_begin).
+ *
+ * The mode has no meaning without scans and without a file. */
 typedef enum tamis_guard_mode {
     TAMIS_GUARD_OPEN = 0,  /* continue with level 2 */
     TAMIS_GUARD_CLOSED = 1 /* fail with TAMIS_E_BUSY */
@@ -249,7 +253,7 @@ TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t 
 /* Returns the error of the last scan or file if it failed, else TAMIS_OK. The guard tries again by itself. */
 TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
 
-/* What a guard needs outside of its process. */
+/* The servers of a guard. */
 typedef enum tamis_guard_part { TAMIS_GUARD_SOURCE = 0, TAMIS_GUARD_REDIS = 1 } tamis_guard_part;
 
 /*

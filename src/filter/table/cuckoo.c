@@ -50,12 +50,12 @@
  *     table 1     | 2048 buckets             |
  *     table 2     | 4096 buckets                                   |     newest: most adds
  *
- * Which table has the entry of a key is not known, and that makes removals delicate. Let keys be alike in a
- * table if they have equal fingerprints and buckets there. Say A and B are alike in table 0, but not in table
- * 1. A was added to table 0, B to table 1. To remove B by its entry in table 0 would remove A: a false
- * negative. Three rules prevent that:
+ * The filter does not know which table has the entry of a key, so a removal might clear the entry of another
+ * key. Two keys are alike in a table if their fingerprints and buckets there are equal. Suppose that A and B
+ * are alike in table 0 and not in table 1, A was added to table 0, and B to table 1. A removal of B from table
+ * 0 would remove A: a false negative. Three rules prevent that:
  *
- * - Keys that are alike in a table are alike in each older one. All tables have slots of one width, so that
+ * - Keys that are alike in a table are alike in each older one. All tables have slots of one width, so two
  *   fingerprints are equal in all of them or in none. The first bucket is 2 * floor(hash * buckets / 2), an even
  *   number, and the other one is odd. So keys are alike if fingerprints and first buckets are equal. The number
  *   of buckets is a multiple of that of each older table. So first buckets that are equal are so in each older
@@ -439,7 +439,7 @@ static tamis_status grow(tamis_filter *filter, tamis_error *err) {
 
 /* ---- operations on keys ---- */
 
-/* What the tables have of a key. */
+/* The copies of a key in all tables. */
 typedef struct key_copies {
     bool found;             /* there is a copy */
     bool kept;              /* its copies are kept for ever */

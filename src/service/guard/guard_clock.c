@@ -146,7 +146,7 @@ static tamis_status start_threads(guard_lookups *lookups, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* What could not be reached counts as an attempt that failed. */
+/* A source or Redis that could not be reached counts as an attempt that failed. */
 static void set_reached(guard_lookups *lookups, const guard_reached *reached) {
     lookups->first_session = reached->session;
     lookups->connected = reached->session != NULL;

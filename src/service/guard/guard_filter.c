@@ -397,9 +397,7 @@ static tamis_status scan_all(guard_filter *filter, void *session, tamis_error *e
 }
 
 static void double_pause(guard_filter *filter, uint32_t max) {
-    filter->pause_ms = filter->pause_ms == 0        ? PAUSE_MIN_MS
-                       : filter->pause_ms > max / 2 ? max
-                                                    : 2 * filter->pause_ms;
+    filter->pause_ms = guard_next_pause(filter->pause_ms, PAUSE_MIN_MS, max);
 }
 
 void tamis__guard_filter_note_failure(guard_filter *filter, const tamis_error *why) {

@@ -39,8 +39,8 @@ void tamis__guard_filter_file_look(const guard_filter_file *file, struct stat *s
 bool tamis__guard_filter_file_equal(const struct stat *a, const struct stat *b);
 
 /*
- * Opens a file with a filter, or passes keys of a list to `scan`. Sets *version to the file's version. `used`: the version
- * in use; its `st.st_ino` is 0 if there is none.
+ * Opens a file with a filter, or passes keys of a list to `scan`. Sets *version to the file's version. `used`
+ * is the version in use. If there is none, its `st.st_ino` is 0.
  *
  * - TAMIS_E_CHANGED: it is older than the version in use, or is being written to.
  * - Errors of tamis_filter_open and of `scan`; TAMIS_E_INVALID: keys of a type other than text, or none.

@@ -51,6 +51,12 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
     return (guard_hash){hash->word[0], hash->word[1]};
 }
 
+/* Returns the pause after a failure, in milliseconds: `min` after the first one, doubled for each further one,
+ * and at most `max`. `pause`: the former one; 0: there was none. */
+static inline uint32_t guard_next_pause(uint32_t pause, uint32_t min, uint32_t max) {
+    return pause == 0 ? min : pause > max / 2 ? max : 2 * pause;
+}
+
 /* Returns a time in nanoseconds, of a clock that does not stop in suspend; see guard_clock.c. */
 uint64_t tamis__guard_now(void);
 /* Returns an error for a source that returns a status without a message. */

@@ -116,9 +116,7 @@ static void *listen_to_source(void *context) {
         const uint32_t max = listener->session ? PAUSE_MAX_MS : CONNECT_PAUSE_MAX_MS;
         end_listening(listener);
         tamis__guard_filter_note_failure(listener->guard->filter, &why);
-        listener->pause_ms = listener->pause_ms == 0        ? PAUSE_MIN_MS
-                             : listener->pause_ms > max / 2 ? max
-                                                            : 2 * listener->pause_ms;
+        listener->pause_ms = guard_next_pause(listener->pause_ms, PAUSE_MIN_MS, max);
     }
     end_listening(listener);
     return NULL;

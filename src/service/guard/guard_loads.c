@@ -49,10 +49,7 @@ static void answer_queued(guard_lookups *lookups, const tamis_error *why) {
 }
 
 static void note_failure(guard_lookups *lookups, load_session *session, const tamis_error *why) {
-    const uint32_t doubled = 2 * session->pause_ms;
-    session->pause_ms = doubled < PAUSE_MIN_MS   ? PAUSE_MIN_MS
-                        : doubled > PAUSE_MAX_MS ? PAUSE_MAX_MS
-                                                 : doubled;
+    session->pause_ms = guard_next_pause(session->pause_ms, PAUSE_MIN_MS, PAUSE_MAX_MS);
     session->retry_at = tamis__now_ns() + session->pause_ms * (uint64_t)1000000;
     if (lookups->connected == 0) {
         lookups->is_down = true;

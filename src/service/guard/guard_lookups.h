@@ -109,7 +109,7 @@ struct guard_lookups {
     tamis_error why_redis; /* the last failure */
 };
 
-/* What tamis_guard_open could reach. */
+/* The servers that tamis_guard_open could reach. */
 typedef struct guard_reached {
     void *session;      /* with the source; NULL: none, see why_source */
     tamis_error source; /* why there is no session */

@@ -63,7 +63,7 @@ static uint64_t mark_deadline(const guard_lookups *lookups) {
     return tamis__now_ns() + (life_ms + (lookups->guard->news ? GUARD_PUT_WAIT_MS : 0)) * GUARD_NS_OF_MS;
 }
 
-/* Returns the pointer to the mark with a token in its chain; it points to NULL if there is none. */
+/* Returns the pointer to a mark in its chain, by the token. If there is no such mark, the pointer is to NULL. */
 static guard_mark **find_mark(guard_lookups *lookups, guard_hash hash,
                               const uint8_t token[TAMIS_GUARD_TOKEN]) {
     guard_mark **slot = mark_chain(lookups, hash);

@@ -179,9 +179,7 @@ static bool end_leases(guard_lookups *lookups, redis_batch *batch, guard_stage f
 /* Doubles the pause of a lookup, and varies it by half, so that processes do not poll together. */
 static void pause_lookup(guard_lookups *lookups, guard_lookup *lookup) {
     const uint64_t now = tamis__now_ns();
-    lookup->pause_ms = lookup->pause_ms == 0                 ? PAUSE_MIN_MS
-                       : lookup->pause_ms > PAUSE_MAX_MS / 2 ? PAUSE_MAX_MS
-                                                             : 2 * lookup->pause_ms;
+    lookup->pause_ms = guard_next_pause(lookup->pause_ms, PAUSE_MIN_MS, PAUSE_MAX_MS);
     const uint64_t pause = lookup->pause_ms * GUARD_NS_OF_MS;
     lookup->time = now + pause / 2 + pause * ((lookup->hash.high ^ now) % 1024) / 1024;
     tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_PAUSED);
