@@ -274,6 +274,22 @@ uint64_t guard_table_scans(guard_table *table) {
     return read_count(table, &table->scans);
 }
 
+uint64_t guard_table_new_scans(guard_table *table) {
+    return read_count(table, &table->new_scans);
+}
+
+uint64_t guard_table_listens(guard_table *table) {
+    return read_count(table, &table->listens);
+}
+
+uint64_t guard_table_connects(guard_table *table) {
+    return read_count(table, &table->connects);
+}
+
+uint64_t guard_table_running_max(guard_table *table) {
+    return read_count(table, &table->running_max);
+}
+
 void guard_table_fail_scans(guard_table *table, bool fails) {
     pthread_mutex_lock(&table->mutex);
     table->fails_scans = fails;

@@ -28,6 +28,7 @@ typedef struct guard_table {
     size_t count, capacity;
     size_t buckets[GUARD_TABLE_BUCKETS]; /* first row of each, plus one; 0: none */
     uint64_t changes;
+    /* threads of the guard write these: a test reads them by the functions below */
     uint64_t loads;   /* queries that were answered */
     uint64_t queries; /* queries that began */
     uint64_t running, running_max;
@@ -58,6 +59,10 @@ void guard_table_remove(guard_table *table, const char *key);
 uint64_t guard_table_loads(guard_table *table);
 uint64_t guard_table_queries(guard_table *table);
 uint64_t guard_table_scans(guard_table *table);
+uint64_t guard_table_new_scans(guard_table *table);
+uint64_t guard_table_listens(guard_table *table);
+uint64_t guard_table_connects(guard_table *table);
+uint64_t guard_table_running_max(guard_table *table);
 void guard_table_fail_scans(guard_table *table, bool fails);
 /* Breaks all sessions and refuses new ones; accepts them again. */
 void guard_table_stop(guard_table *table);

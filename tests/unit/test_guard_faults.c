@@ -92,9 +92,10 @@ static void test_an_outage_of_the_database(void **state) {
     atomic_store(&self.is_over, true);
     for (int i = 0; i < CLIENTS; i++)
         pthread_join(threads[i], NULL);
-    assert_true(self.table.running_max <= options.sessions);
+    assert_true(guard_table_running_max(&self.table) <= options.sessions);
     /* three threads, at most twenty attempts a second each, and four sessions before and after */
-    assert_true(self.table.connects <= 8 + 3 * 20 * ((tamis__now_ns() - start) / 1000000000 + 1));
+    assert_true(guard_table_connects(&self.table) <=
+                8 + 3 * 20 * ((tamis__now_ns() - start) / 1000000000 + 1));
     tamis_guard_close(self.guard);
     guard_table_release(&self.table);
 }

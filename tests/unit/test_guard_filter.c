@@ -170,7 +170,7 @@ static void test_scans_without_scan_new(void **state) {
     while (stats_of(guard).scans < scans + 3)
         pause_ms(1);
     assert_row(guard, "late", "1");
-    assert_int_equal(table.new_scans, 0);
+    assert_int_equal(guard_table_new_scans(&table), 0);
     tamis_guard_close(guard);
     guard_table_release(&table);
 }
@@ -435,7 +435,7 @@ static void test_a_lost_listener_scans_again(void **state) {
         assert_row(guard, name, "1");
         assert_int_equal(tamis_guard_filter_error(guard, NULL), TAMIS_OK);
     }
-    assert_int_equal(table.listens, 4);
+    assert_int_equal(guard_table_listens(&table), 4);
     tamis_guard_close(guard);
     guard_table_release(&table);
 }
