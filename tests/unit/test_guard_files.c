@@ -777,20 +777,24 @@ static void test_wrong_options(void **state) {
     tamis_guard *guard = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     guard_table_init(&table);
-    for (int i = 0; i < 5; i++) {
-        static const char *const messages[] = {
-            "guard: the filter comes from a file, and the source has `scan`; use one of both",
-            "guard: filter_file and keys_file are set; use one",
-            "guard: filter_secret needs filter_secret_size and filter_file; set all three",
-            "guard: filter_secret needs filter_secret_size and filter_file; set all three",
+    static const char secret_message[] =
+        "guard: filter_secret needs filter_secret_size, and filter_file or redis_filter; set all three";
+    for (int i = 0; i < 6; i++) {
+        const char *const messages[] = {
+            "guard: the filter comes from a file or Redis, and the source has `scan`; use one",
+            "guard: two of filter_file, keys_file and redis_filter are set; use one",
+            secret_message,
+            secret_message,
             ("guard: a file with Redis and puts needs news_ms, longer than the file is used; set it, or "
-             "without_puts")};
+             "without_puts"),
+            "guard: redis_filter needs `redis`; set both"};
         tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
         guard_table_source(&table, &source);
         if (i == 0)
             guard_table_source_scanned(&table, &source);
         options.source = &source;
-        options.filter_file = i == 2 ? NULL : "f";
+        options.filter_file = i == 2 || i == 5 ? NULL : "f";
+        options.redis_filter = i == 5 ? "r" : NULL;
         options.keys_file = i == 1 || i == 2 ? "k" : NULL;
         options.filter_secret = i == 2 || i == 3 ? secret : NULL;
         options.filter_secret_size = i == 2 ? sizeof secret : 0;

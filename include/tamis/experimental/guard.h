@@ -150,8 +150,8 @@ TAMIS_API void tamis_guard_source_free(tamis_guard_source *source);
 /*
  * A guard: answers lookups of keys from four levels, cheapest first.
  *
- *     1. filter       the keys that have a row, from scans of the source or from a file: if it says "absent",
- *                     there is no row
+ *     1. filter       the keys that have a row, from scans of the source, from a file, or in the Redis: if it
+ *                     says "absent", there is no row
  *     2. cache        values and nulls in this process, bounded in bytes; a null: the key has no row
  *     3. Redis        values and nulls that processes share
  *     4. source       one query at a time for each key, over all processes that share the Redis
@@ -168,7 +168,7 @@ typedef struct tamis_guard tamis_guard;
  * - after the guard dropped the filter for lack of memory,
  * - while the guard is silent (see tamis_guard_put_begin).
  *
- * The mode has no meaning without scans and without a file. */
+ * The mode has no meaning if there is no filter at all. */
 typedef enum tamis_guard_mode {
     TAMIS_GUARD_OPEN = 0,  /* continue with level 2 */
     TAMIS_GUARD_CLOSED = 1 /* fail with TAMIS_E_BUSY */
@@ -217,7 +217,18 @@ typedef struct tamis_guard_options {
      * of a put until a file has it, in some 80 bytes and its own. See news_ms for other guards and restarts.
      */
     const char *filter_file, *keys_file;
-    /* Secret of filter_file with scheme sip (tamis_open_options); copied. NULL: none. */
+    /*
+     * NULL, or the name of the filter in `redis`, if the source has no `scan` and there is no file. A name is
+     * that of tamis_redis_filter_open, with layout tamis or redisson. The guard queries the filter there, after
+     * level 2, and never caches "absent". So the filter hides no row whose key was added before the commit, by
+     * whatever program. But a lookup between add and commit may cache a null: use puts, which also add the key,
+     * or call tamis_guard_put_end after the commit. `fpr` has no meaning.
+     *
+     * The filter does not answer while it is missing or damaged, or while Redis fails. The guard tries again
+     * every scan_new_ms. What a failover of Redis loses without a trace is absent.
+     */
+    const char *redis_filter;
+    /* Secret of filter_file or redis_filter with scheme sip (tamis_open_options); copied. NULL: none. */
     const void *filter_secret;
     size_t filter_secret_size;
     /* How long Redis keeps the keys of puts; at least three lives of a mark, also for 0. Required with a file,
@@ -246,11 +257,12 @@ TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_o
  * The caller's values stay valid. */
 TAMIS_API void tamis_guard_close(tamis_guard *guard);
 
-/* Waits until there is a whole filter. Returns TAMIS_OK at once without scans and without a file, and
- * TAMIS_E_TIMEOUT after timeout_ms. If there is no filter because a scan or a file failed, returns its error
- * at once. */
+/* Waits until there is a whole filter. Returns TAMIS_OK at once if there is no filter at all, and
+ * TAMIS_E_TIMEOUT after timeout_ms. If there is no filter because a scan, a file or the filter in Redis failed,
+ * returns its error at once. */
 TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err);
-/* Returns the error of the last scan or file if it failed, else TAMIS_OK. The guard tries again by itself. */
+/* Returns the error of the last scan, file or lookup in redis_filter if it failed, else TAMIS_OK. The guard tries
+ * again by itself. */
 TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
 
 /* The servers of a guard. */
@@ -389,10 +401,13 @@ typedef struct tamis_guard_stats {
     uint64_t load_steps[TAMIS_GUARD_LATENCY_STEPS]; /* queries by their time; the last has all longer ones */
     uint64_t cache_entries, cache_bytes;            /* of level 2 now */
     uint64_t filter_keys, filter_bytes;             /* of the filter now */
-    bool has_filter;   /* false: none yet, it was dropped, or there are neither scans nor a file */
+    bool has_filter;   /* false: none yet, it was dropped, redis_filter failed, or there is none at all */
     bool is_saturated; /* the filter has more keys than its rate allows */
-    double live_fpr;   /* missing_loads / (missing_loads + absent) since the last scan; NAN: nothing yet */
-    uint64_t scans, failed_scans; /* full scans, or files */
+    /* missing_loads / (missing_loads + absent) since the last scan, or of all with redis_filter; NAN: nothing
+     * yet */
+    double live_fpr;
+    /* full scans, or files. With redis_filter: how often it began to answer, and lookups that it did not */
+    uint64_t scans, failed_scans;
     int64_t scanned_at; /* time of the last of them that succeeded, milliseconds since 1970 UTC; 0: none */
     int64_t updated_at; /* the same, of the last scan, full or of new rows */
     bool is_silent;     /* Redis has not answered for 0.2 seconds, so the filter does not answer */

@@ -6,6 +6,7 @@
  *     guard_read.c     levels 1 and 2, and requests for the others
  *     guard_filter.c   level 1
  *     guard_filter_file.c, guard_added_keys.c   its file, and keys that the file may lack
+ *     guard_redis_filter.c   level 1 in the Redis, instead of that
  *     guard_lookups.c  requests that wait
  *     guard_clock.c    their life, and the clock thread
  *     guard_redis.c    level 3: the Redis thread
@@ -56,13 +57,15 @@ static void set_defaults(tamis_guard_options *options) {
         options->fpr = 0.001;
 }
 
-static tamis_status check_source(const tamis_guard_source *source, bool has_file, tamis_error *err) {
+/* `has_keys`: the filter comes from elsewhere. */
+static tamis_status check_source(const tamis_guard_source *source, bool has_keys, tamis_error *err) {
     if (!source->connect || !source->disconnect || !source->load)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the source lacks connect, disconnect or load; set all three");
-    if (has_file && source->scan)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "guard: the filter comes from a file, and the source has `scan`; use one of both");
+    if (has_keys && source->scan)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "guard: the filter comes from a file or Redis, and the source has `scan`; use one");
     if (source->listen && !source->scan)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the source has `listen` without `scan`; set both, or none");
@@ -76,12 +79,6 @@ enum {
 };
 
 static tamis_status check_file(const tamis_guard_options *options, tamis_error *err) {
-    if (options->filter_file && options->keys_file)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: filter_file and keys_file are set; use one");
-    if (!options->filter_secret != !options->filter_secret_size ||
-        (options->filter_secret && !options->filter_file))
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "guard: filter_secret needs filter_secret_size and filter_file; set all three");
     if (options->redis && !options->without_puts && !options->news_ms)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: a file with Redis and puts needs news_ms, longer than the file is used; "
@@ -91,6 +88,20 @@ static tamis_status check_file(const tamis_guard_options *options, tamis_error *
 
 static bool has_file(const tamis_guard_options *options) {
     return options->filter_file || options->keys_file;
+}
+
+static tamis_status check_filter(const tamis_guard_options *options, tamis_error *err) {
+    if (!!options->filter_file + !!options->keys_file + !!options->redis_filter > 1)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: two of filter_file, keys_file and redis_filter are set; use one");
+    if (options->redis_filter && !options->redis)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: redis_filter needs `redis`; set both");
+    if (!options->filter_secret != !options->filter_secret_size ||
+        (options->filter_secret && !options->filter_file && !options->redis_filter))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: filter_secret needs filter_secret_size, and filter_file or redis_filter; "
+                           "set all three");
+    return has_file(options) ? check_file(options, err) : TAMIS_OK;
 }
 
 static tamis_status check_options(const tamis_guard_options *options, tamis_error *err) {
@@ -113,7 +124,7 @@ static tamis_status check_options(const tamis_guard_options *options, tamis_erro
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
                            options->prefix);
-    return has_file(options) ? check_file(options, err) : TAMIS_OK;
+    return check_filter(options, err);
 }
 
 static tamis_status read_options(tamis_guard_options *options, tamis_guard_source *source,
@@ -126,7 +137,8 @@ static tamis_status read_options(tamis_guard_options *options, tamis_guard_sourc
     status = check_options(options, err);
     if (status == TAMIS_OK)
         status = tamis__read_struct(source, sizeof *source, options->source, "TAMIS_GUARD_SOURCE_INIT", err);
-    return status == TAMIS_OK ? check_source(source, has_file(options), err) : status;
+    return status == TAMIS_OK ? check_source(source, has_file(options) || options->redis_filter, err)
+                              : status;
 }
 
 /* ---- life ---- */
@@ -205,6 +217,9 @@ static tamis_status open_levels(tamis_guard *guard, bool is_held, tamis_error *e
         status = tamis__guard_cache_create(&guard->cache, options->cache_bytes, &guard->memory, err);
     if (status == TAMIS_OK && options->redis)
         status = open_entries(guard, err);
+    if (status == TAMIS_OK && options->redis_filter)
+        status = tamis__guard_redis_filter_create(
+            &guard->redis_filter, tamis__guard_entries_redis(guard->entries), options, &guard->memory, err);
     if (status == TAMIS_OK)
         status = reach_all(guard, &reached, err);
     if (status == TAMIS_OK)
@@ -269,6 +284,7 @@ void tamis_guard_close(tamis_guard *guard) {
     tamis__guard_filter_free(guard->filter);
     tamis__guard_news_free(guard->news);
     tamis__guard_listener_free(guard->listener);
+    tamis__guard_redis_filter_free(guard->redis_filter);
     if (guard->entries)
         tamis__guard_entries_close(guard->entries);
     if (guard->cache)
@@ -279,12 +295,21 @@ void tamis_guard_close(tamis_guard *guard) {
 
 tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err) {
     TAMIS__NEED(guard, err);
+    if (guard->redis_filter)
+        return tamis__guard_redis_filter_wait(guard->redis_filter, timeout_ms, err);
     return guard->filter ? tamis__guard_filter_wait(guard->filter, timeout_ms, err) : TAMIS_OK;
 }
 
 tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err) {
     TAMIS__NEED(guard, err);
+    if (guard->redis_filter)
+        return tamis__guard_redis_filter_error(guard->redis_filter, err);
     return guard->filter ? tamis__guard_filter_error(guard->filter, err) : TAMIS_OK;
+}
+
+tamis_status tamis__guard_fail_filter(const tamis_guard *guard, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: its filter cannot answer now; ask again later",
+                       guard->name);
 }
 
 /* ---- statistics ---- */
@@ -329,6 +354,10 @@ tamis_status tamis_guard_stats_get(const tamis_guard *guard, tamis_guard_stats *
     filled.live_fpr = (double)NAN;
     if (guard->filter)
         tamis__guard_filter_stats(guard->filter, &filled);
+    if (guard->redis_filter)
+        tamis__guard_redis_filter_stats(guard->redis_filter, &filled);
+    if (guard->redis_filter && filled.missing_loads + filled.absent > 0)
+        filled.live_fpr = (double)filled.missing_loads / (double)(filled.missing_loads + filled.absent);
     if (guard->listener)
         tamis__guard_listener_stats(guard->listener, &filled);
     filled.is_silent = guard->news && !tamis__guard_news_live_epoch(guard->news, tamis__guard_now());

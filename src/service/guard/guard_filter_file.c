@@ -104,21 +104,20 @@ static int64_t modified_ms(const struct stat *st) {
 
 /* ---- filters ---- */
 
-/* Clients send keys as plain texts, so the filter must have such keys. */
-static tamis_status check_keys(const guard_filter_file *file, const tamis_filter *filter, uint32_t key_type,
-                               tamis_error *err) {
+tamis_status tamis__guard_filter_check_keys(const char *name, const tamis_filter *filter, uint32_t key_type,
+                                            tamis_error *err) {
     const tamis_key key = {"", 0};
     tamis_answer answer;
     if (key_type != TAMIS_KEYS_UNSPECIFIED && key_type != TAMIS_KEYS_BYTES && key_type != TAMIS_KEYS_UTF8)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: its keys are not the texts of records; build it without --type, --trim and "
                            "--ignore-case",
-                           tamis__show(file->path).text);
+                           tamis__show(name).text);
     /* A filter without its secret can be opened, but answers nothing. */
     const tamis_status status = tamis_filter_contains_many(filter, &key, 1, &answer, NULL, err);
     if (status == TAMIS_E_SECRET)
         return tamis__fail(err, status, 0, "%s: was built with a secret, which was not given; give it",
-                           tamis__show(file->path).text);
+                           tamis__show(name).text);
     return status;
 }
 
@@ -127,7 +126,7 @@ static tamis_status examine(const guard_filter_file *file, const guard_file_vers
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
     if (status == TAMIS_OK)
-        status = check_keys(file, filter, metadata.key_type, err);
+        status = tamis__guard_filter_check_keys(file->path, filter, metadata.key_type, err);
     if (status != TAMIS_OK)
         return status;
     version->version = metadata.version;

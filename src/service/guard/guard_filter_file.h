@@ -52,4 +52,9 @@ tamis_status tamis__guard_filter_file_scan(guard_filter_file *file, const guard_
                                            tamis_guard_scan *scan, guard_file_version *version,
                                            tamis_error *err);
 
+/* TAMIS_E_INVALID: the keys of a filter are not the texts that clients send. TAMIS_E_SECRET: it needs its
+ * secret. One lookup, and its errors. `name` is for messages. */
+tamis_status tamis__guard_filter_check_keys(const char *name, const tamis_filter *filter, uint32_t key_type,
+                                            tamis_error *err);
+
 #endif

@@ -13,6 +13,7 @@
 #include "service/guard/guard_listener.h"
 #include "service/guard/guard_lookups.h"
 #include "service/guard/guard_news.h"
+#include "service/guard/guard_redis_filter.h"
 
 /* What tamis_guard_stats counts. Any thread adds to it. */
 typedef struct guard_counters {
@@ -36,9 +37,10 @@ struct tamis_guard {
     guard_cache *cache;       /* NULL: no level 2 */
     guard_entries *entries;   /* NULL: no level 3 */
     guard_lookups *lookups;
-    guard_filter *filter;     /* NULL: the source has no `scan`, and there is no file */
-    guard_news *news;         /* NULL: no level 3, or options.without_puts */
-    guard_listener *listener; /* NULL: the source has no `listen` */
+    guard_filter *filter;             /* NULL: the source has no `scan`, and there is no file */
+    guard_redis_filter *redis_filter; /* NULL: there is none */
+    guard_news *news;                 /* NULL: no level 3, or options.without_puts */
+    guard_listener *listener;         /* NULL: the source has no `listen` */
     guard_counters counters;
 };
 
@@ -64,6 +66,8 @@ tamis_error tamis__guard_no_message(const tamis_guard *guard);
 /* Returns the cached answer with a reference, or NULL. A silent guard does not use nulls: their rows may
  * exist by now. */
 guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now);
+/* TAMIS_E_BUSY: without_filter is TAMIS_GUARD_CLOSED, and the filter does not answer; this returns the error. */
+tamis_status tamis__guard_fail_filter(const tamis_guard *guard, tamis_error *err);
 /* TAMIS_E_INVALID: an empty key. TAMIS_E_TOO_LONG: more than TAMIS_GUARD_KEY_MAX bytes. */
 tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tamis_error *err);
 

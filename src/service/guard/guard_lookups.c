@@ -246,8 +246,11 @@ static tamis_status add_waiter(guard_lookups *lookups, const guard_request *requ
         return TAMIS_OK;
     if (lookups->count >= lookups->count_max)
         return refuse_request(lookups, err);
-    lookup = begin_lookup(lookups, request,
-                          tamis__guard_redis_works(lookups, now) ? GUARD_STAGE_REDIS : GUARD_STAGE_LOAD);
+    const bool has_redis = tamis__guard_redis_works(lookups, now);
+    if (!has_redis && lookups->guard->redis_filter &&
+        lookups->guard->options.without_filter == TAMIS_GUARD_CLOSED)
+        return tamis__guard_fail_filter(lookups->guard, err);
+    lookup = begin_lookup(lookups, request, has_redis ? GUARD_STAGE_REDIS : GUARD_STAGE_LOAD);
     if (!lookup)
         return tamis__fail_nomem(err, lookups->guard->name, sizeof *lookup + request->key.size);
     lookup->is_cacheable = !tamis__guard_lookups_has_mark(lookups, request->hash, now);

@@ -50,6 +50,7 @@ typedef struct guard_lookup {
     uint64_t time; /* paused: end of the pause; with a lease: next renewal; else: since when in its stage */
     bool is_joinable;                 /* in the table; false after a put of the key */
     bool is_cacheable;                /* no put of the key was in progress since the lookup began */
+    bool is_in_filter;                /* the filter in Redis was queried, and has the key */
     bool has_lease;                   /* in Redis */
     uint8_t token[TAMIS_GUARD_TOKEN]; /* of the lease */
     guard_blob *blob;                 /* the answer; NULL: none yet */
@@ -107,6 +108,7 @@ struct guard_lookups {
     uint64_t redis_at;     /* Redis has failed: not used before this time */
     uint32_t redis_pause;  /* ms until redis_at, from the last failure on; 0: Redis works */
     tamis_error why_redis; /* the last failure */
+    uint64_t filter_at;    /* the filter in Redis has failed: not tried before this time */
 };
 
 /* The servers that tamis_guard_open could reach. */
@@ -223,6 +225,9 @@ void *tamis__guard_load_rows(void *lookups);
 
 /* The Redis thread. `lookups` is its context. Locks. */
 void *tamis__guard_redis_run(void *lookups);
+/* Moves a lookup that Redis does not answer to the source. If the filter in Redis has not let it through, and
+ * without_filter is TAMIS_GUARD_CLOSED, answers it with an error instead, and unlocks meanwhile. */
+void tamis__guard_redis_skip(guard_lookups *lookups, guard_lookup *lookup);
 /* True if there is a Redis and it works. */
 bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now);
 /* Lookups that have waited too long for Redis go on with the source. */

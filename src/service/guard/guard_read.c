@@ -73,8 +73,7 @@ static tamis_status find_in_filter(tamis_guard *guard, const find_batch *batch, 
     if (!tamis__guard_filter_find(guard->filter, batch->keys, hashes, batch->count, now, answers)) {
         if (guard->options.without_filter == TAMIS_GUARD_OPEN)
             return TAMIS_OK;
-        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: its filter cannot answer now; ask again later",
-                           guard->name);
+        return tamis__guard_fail_filter(guard, err);
     }
     for (size_t i = 0; i < batch->count; i++) {
         if (answers[i] != TAMIS_ABSENT)
@@ -102,6 +101,9 @@ static tamis_status hash_pending(const tamis_guard *guard, find_batch *batch, ta
 /* A filter that hashes keys by itself comes first: keys that it answers need no second hash. */
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
     const bool is_first = guard->filter && !tamis__guard_filter_needs_hashes(guard->filter);
+    if (guard->redis_filter && guard->options.without_filter == TAMIS_GUARD_CLOSED &&
+        !tamis__guard_redis_filter_works(guard->redis_filter))
+        return tamis__guard_fail_filter(guard, err);
     tamis_status status = is_first ? find_in_filter(guard, batch, err) : TAMIS_OK;
     if (status == TAMIS_OK)
         status = hash_pending(guard, batch, err);

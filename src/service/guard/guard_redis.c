@@ -2,11 +2,13 @@
 
 /*
  * The Redis thread: level 3 for all lookups of a guard, in batches. Lookups that come while Redis works on
- * one batch are the next batch, so that one connection is enough. docs/GUARD-PROTOCOL.md has the steps G2 to
+ * one batch are the next batch, so that one connection is enough. docs/GUARD-PROTOCOL.md has the steps G1 to
  * G4.
  *
  *     queue                     call to Redis             then
- *     redis                     G2 entry or lease         answer, load, or pause
+ *     redis                     G1 filter in Redis, if    answer, or G2
+ *                               the guard has one
+ *                               G2 entry or lease         answer, load, or pause
  *     store, after the answer   G4 entry                  done
  *     release, after an error   lease is deleted          done
  *     load, loading             lease is renewed          a third of its life later again
@@ -16,7 +18,8 @@
  * 1. A lookup gets a lease before it is queued for the source, or never. So its query is later than its lease
  *    (G3 after G2).
  * 2. No lookup waits for a Redis that does not answer. After a failure, and after call_max without an answer,
- *    lookups go to the source without a lease. Their answers are not stored.
+ *    lookups go to the source without a lease. Their answers are not stored. With a filter in Redis and
+ *    TAMIS_GUARD_CLOSED they get an error instead.
  * 3. A lease that comes too late is released. If that fails too, it expires.
  *
  * After a failure Redis is not used for 100 ms, then 200 ms, and so on up to 2 s while it fails.
@@ -55,10 +58,21 @@ bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now) {
     return !lookups->call_since || now <= lookups->call_since + lookups->call_max;
 }
 
-static void move_all(guard_lookups *lookups, guard_stage from, guard_stage to) {
+void tamis__guard_redis_skip(guard_lookups *lookups, guard_lookup *lookup) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_guard *guard = lookups->guard;
+    if (!guard->redis_filter || lookup->is_in_filter || guard->options.without_filter == TAMIS_GUARD_OPEN) {
+        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+        return;
+    }
+    const tamis_status status = tamis__guard_fail_filter(guard, &why);
+    tamis__guard_lookups_finish(lookups, lookup, status, &why);
+}
+
+static void skip_all(guard_lookups *lookups, guard_stage from) {
     guard_lookup *lookup;
     while ((lookup = tamis__guard_lookups_first(lookups, from)))
-        tamis__guard_lookups_move(lookups, lookup, to);
+        tamis__guard_redis_skip(lookups, lookup);
 }
 
 void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const tamis_error *why) {
@@ -66,7 +80,7 @@ void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const ta
     lookups->redis_pause = doubled < OUT_MIN_MS ? OUT_MIN_MS : doubled > OUT_MAX_MS ? OUT_MAX_MS : doubled;
     lookups->redis_at = now + lookups->redis_pause * GUARD_NS_OF_MS;
     lookups->why_redis = *why;
-    move_all(lookups, GUARD_STAGE_REDIS, GUARD_STAGE_LOAD);
+    skip_all(lookups, GUARD_STAGE_REDIS);
 }
 
 /* Moves the lookups of a queue that are too old to the source. They are in the order of their times. */
@@ -74,7 +88,7 @@ static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t no
     guard_lookup *lookup;
     bool found = false;
     while ((lookup = tamis__guard_lookups_first(lookups, stage)) && lookup->time + lookups->call_max <= now) {
-        tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
+        tamis__guard_redis_skip(lookups, lookup);
         found = true;
     }
     return found;
@@ -239,15 +253,101 @@ static void apply_replies(guard_lookups *lookups, redis_batch *batch, uint64_t s
     batch->count = left;
 }
 
+/* ---- the filter in Redis ---- */
+
+/* Answers a lookup whose key is absent. False: memory is short. It is not cached, so that a key that is added
+ * now is found at once. */
+static bool answer_absent(guard_lookups *lookups, guard_lookup *lookup) {
+    lookup->blob = tamis__guard_blob_create(&lookups->guard->memory, NULL, 0);
+    if (!lookup->blob)
+        return false;
+    lookup->is_cacheable = false;
+    count_up(&lookups->guard->counters.absent, 1);
+    tamis__guard_lookups_finish(lookups, lookup, TAMIS_OK, NULL);
+    return true;
+}
+
+/* Queries the filter. Unlocks meanwhile. */
+static tamis_status query_filter(guard_lookups *lookups, const tamis_key *keys, size_t count,
+                                 tamis_answer *answers) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    lookups->call_since = tamis__now_ns();
+    pthread_mutex_unlock(&lookups->mutex);
+    const tamis_status status =
+        tamis__guard_redis_filter_find(lookups->guard->redis_filter, keys, count, answers, &why);
+    pthread_mutex_lock(&lookups->mutex);
+    lookups->call_since = 0;
+    if (status != TAMIS_OK)
+        count_up(&lookups->guard->counters.redis_errors, 1);
+    if (status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT)
+        tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
+    return status;
+}
+
+/* Applies the answer of the filter to a lookup. NULL: there was none. True: the lookup goes on to G2. */
+static bool needs_entry(guard_lookups *lookups, guard_lookup *lookup, const tamis_answer *answer) {
+    if (lookup->stage != GUARD_STAGE_BATCHED)
+        return false;
+    if (answer && *answer == TAMIS_ABSENT)
+        return !answer_absent(lookups, lookup);
+    if (answer)
+        lookup->is_in_filter = true;
+    if (lookup->is_in_filter || lookups->guard->options.without_filter == TAMIS_GUARD_OPEN)
+        return true;
+    tamis__guard_redis_skip(lookups, lookup);
+    return false;
+}
+
+/* Answers lookups of a batch whose key the filter does not have. Those that need an entry remain in it. */
+static void filter_batch(guard_lookups *lookups, redis_batch *batch) {
+    tamis_answer answers[GUARD_BATCH];
+    tamis_key keys[GUARD_BATCH];
+    size_t left = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        keys[i] = batch->entries[i].key;
+    const tamis_status status = query_filter(lookups, keys, batch->count, answers);
+    for (size_t i = 0; i < batch->count; i++) {
+        guard_lookup *lookup = batch->lookups[i];
+        if (needs_entry(lookups, lookup, status == TAMIS_OK ? &answers[i] : NULL)) {
+            batch->lookups[left] = lookup;
+            batch->entries[left++] = batch->entries[i];
+        } else {
+            tamis__guard_lookup_release(lookups, lookup);
+        }
+    }
+    batch->count = left;
+}
+
+/* While the filter does not answer, tries whether it does by now. Returns when to try again, or `next` if that
+ * is earlier. */
+static uint64_t retry_filter(guard_lookups *lookups, uint64_t next) {
+    const tamis_guard *guard = lookups->guard;
+    const tamis_key key = {"", 0};
+    const uint64_t now = tamis__now_ns();
+    tamis_answer answer;
+    if (!guard->redis_filter || tamis__guard_redis_filter_works(guard->redis_filter))
+        return next;
+    if (now >= lookups->filter_at && tamis__guard_redis_works(lookups, now)) {
+        (void)query_filter(lookups, &key, 1, &answer);
+        lookups->filter_at = tamis__now_ns() + guard->options.scan_new_ms * GUARD_NS_OF_MS;
+    }
+    const uint64_t retry = lookups->filter_at > lookups->redis_at ? lookups->filter_at : lookups->redis_at;
+    return retry < next ? retry : next;
+}
+
 static bool get_entries(guard_lookups *lookups, redis_batch *batch) {
     const uint64_t now = tamis__now_ns();
     if (!tamis__guard_redis_works(lookups, now))
-        move_all(lookups, GUARD_STAGE_REDIS, GUARD_STAGE_LOAD);
+        skip_all(lookups, GUARD_STAGE_REDIS);
     fill_batch(lookups, batch, GUARD_STAGE_REDIS, GUARD_STAGE_BATCHED);
     if (batch->count == 0)
         return false;
-    call_redis(lookups, CALL_GET, batch);
-    apply_replies(lookups, batch, now);
+    if (lookups->guard->redis_filter)
+        filter_batch(lookups, batch);
+    if (batch->count > 0) {
+        call_redis(lookups, CALL_GET, batch);
+        apply_replies(lookups, batch, now);
+    }
     if (batch->count > 0)
         call_redis(lookups, CALL_RELEASE, batch);
     release_batch(lookups, batch);
@@ -316,7 +416,7 @@ void *tamis__guard_redis_run(void *context) {
         const uint64_t now = tamis__now_ns();
         if (now >= renew_at)
             renew_at = renew_leases(lookups, &batch, now + renewal_interval(lookups));
-        const uint64_t next = end_pauses(lookups, now, renew_at);
+        const uint64_t next = retry_filter(lookups, end_pauses(lookups, now, renew_at));
         bool has_worked = end_leases(lookups, &batch, GUARD_STAGE_STORE, CALL_STORE);
         has_worked |= end_leases(lookups, &batch, GUARD_STAGE_RELEASE, CALL_RELEASE);
         has_worked |= get_entries(lookups, &batch);

@@ -60,10 +60,18 @@ static tamis_status mark_in_redis(tamis_guard *guard, tamis_key key, guard_put *
     return status;
 }
 
+/* P1 */
+static tamis_status add_to_filter(tamis_guard *guard, tamis_key key, const tamis_hash *hash,
+                                  tamis_error *err) {
+    if (guard->redis_filter)
+        return tamis__guard_redis_filter_add(guard->redis_filter, key, err);
+    return guard->filter ? tamis__guard_filter_add(guard->filter, key, hash, err) : TAMIS_OK;
+}
+
 /* P1, P2, N1: all but the wait. */
 static tamis_status begin_marked(tamis_guard *guard, tamis_key key, const tamis_hash *hash, guard_put *put,
                                  tamis_error *err) {
-    tamis_status status = guard->filter ? tamis__guard_filter_add(guard->filter, key, hash, err) : TAMIS_OK;
+    tamis_status status = add_to_filter(guard, key, hash, err);
     if (status != TAMIS_OK)
         return status;
     return guard->entries ? mark_in_redis(guard, key, put, err)
@@ -159,14 +167,13 @@ tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key, const uin
     if (status != TAMIS_OK)
         return status;
     if (!token)
-        return guard->filter ? tamis__guard_filter_add(guard->filter, key, &hash, err) : TAMIS_OK;
+        return add_to_filter(guard, key, &hash, err);
     if (tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), token))
         return TAMIS_OK;
     guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash), key);
     if (!mark)
         return tamis__fail_nomem(err, guard->name, sizeof *mark + key.size);
-    if (guard->filter)
-        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
+    status = add_to_filter(guard, key, &hash, err);
     tamis__guard_lookups_set_token(guard->lookups, mark, status == TAMIS_OK ? token : NULL);
     return status;
 }
@@ -178,8 +185,8 @@ tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_
     tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
-    if (!token && guard->filter) /* the row may be new */
-        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
+    if (!token) /* the row may be new */
+        status = add_to_filter(guard, key, &hash, err);
     if (guard->entries) {
         const tamis_status unmarked =
             tamis__guard_entries_unmark(guard->entries, key, token, status == TAMIS_OK ? err : NULL);
