@@ -71,6 +71,7 @@ static const config_field keyspace_fields[] = {
     {"notify", FIELD_TEXT, AT(server_keyspace, notify)},
     {"filter_file", FIELD_PATH, AT(server_keyspace, filter_file)},
     {"keys_file", FIELD_PATH, AT(server_keyspace, keys_file)},
+    {"redis_filter", FIELD_TEXT, AT(server_keyspace, redis_filter)},
     {"secret_file", FIELD_PATH, AT(server_keyspace, secret_file)},
     {"keep_news", FIELD_TIME, AT(server_keyspace, news_ms), TIMES},
     {"overlap", FIELD_REAL, AT(server_keyspace, overlap), NUMBERS(0, 1e18)},
@@ -135,15 +136,16 @@ static bool has_file(const server_keyspace *keyspace) {
     return keyspace->filter_file || keyspace->keys_file;
 }
 
-/* Reads the secret of the filter in a file. */
+/* Reads the secret of the filter in a file or in Redis. */
 static tamis_status read_secret(const config_reader *in, const yaml_node_t *node, server_keyspace *keyspace) {
     char *text;
 
     if (!keyspace->secret_file)
         return TAMIS_OK;
-    if (!keyspace->filter_file)
+    if (!keyspace->filter_file && !keyspace->redis_filter)
         return tamis__config_fail(in, node,
-                                  "secret_file: is that of filter_file; add it, or remove secret_file");
+                                  "secret_file: is that of filter_file or redis_filter; add one of them, or "
+                                  "remove secret_file");
     const int failed =
         tamis__config_read_file(in->config, keyspace->secret_file, &text, &keyspace->secret_size);
     if (failed == ENOMEM)
@@ -161,9 +163,12 @@ static tamis_status read_secret(const config_reader *in, const yaml_node_t *node
 /* The keys of a filter come from one place. */
 static tamis_status check_filter(const config_reader *in, const yaml_node_t *node,
                                  server_keyspace *keyspace) {
-    const char *file = keyspace->keys_file ? "keys_file" : "filter_file";
+    const char *filter = keyspace->keys_file     ? "keys_file"
+                         : keyspace->filter_file ? "filter_file"
+                                                 : "redis_filter";
+    const bool is_from_elsewhere = has_file(keyspace) || keyspace->redis_filter;
 
-    if (keyspace->new_keys && !keyspace->all_keys && !has_file(keyspace))
+    if (keyspace->new_keys && !keyspace->all_keys && !is_from_elsewhere)
         return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
     if (keyspace->notify && !keyspace->all_keys)
         return tamis__config_fail(in, node,
@@ -171,8 +176,10 @@ static tamis_status check_filter(const config_reader *in, const yaml_node_t *nod
                                   "connection; add it");
     if (keyspace->filter_file && keyspace->keys_file)
         return tamis__config_fail(in, node, "keys_file: given beside filter_file; remove one");
-    if (has_file(keyspace) && (keyspace->all_keys || keyspace->new_keys))
-        return tamis__config_fail(in, node, "%s: given beside %s, another source of keys; remove one", file,
+    if (has_file(keyspace) && keyspace->redis_filter)
+        return tamis__config_fail(in, node, "redis_filter: given beside %s; remove one", filter);
+    if (is_from_elsewhere && (keyspace->all_keys || keyspace->new_keys))
+        return tamis__config_fail(in, node, "%s: given beside %s, another source of keys; remove one", filter,
                                   keyspace->all_keys ? "all_keys" : "new_keys");
     if (keyspace->news_ms && !has_file(keyspace))
         return tamis__config_fail(in, node, "keep_news: is for filter_file and keys_file; remove it");
@@ -304,6 +311,10 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
         if (keyspace->notify && !keyspace->database.postgres)
             return tamis__fail(in->err, TAMIS_E_INVALID, 0,
                                "%s: line %zu: notify: is for PostgreSQL; give new_keys for SQLite",
+                               config->file, keyspace->line);
+        if (keyspace->redis_filter && !config->redis)
+            return tamis__fail(in->err, TAMIS_E_INVALID, 0,
+                               "%s: line %zu: redis_filter: is in the Redis of the file; add redis",
                                config->file, keyspace->line);
         if (has_file(keyspace) && config->redis && keyspace->puts == 0 && keyspace->news_ms == 0)
             return tamis__fail(
@@ -484,16 +495,16 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            texts_equal(a->database.init, b->database.init) && texts_equal(a->row, b->row) &&
            texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
            texts_equal(a->notify, b->notify) && texts_equal(a->filter_file, b->filter_file) &&
-           texts_equal(a->keys_file, b->keys_file) && a->secret_size == b->secret_size &&
-           !a->secret == !b->secret && (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) &&
-           a->news_ms == b->news_ms && texts_equal(a->redis_prefix, b->redis_prefix) &&
-           !(a->overlap < b->overlap) && !(a->overlap > b->overlap) && a->value == b->value &&
-           a->without_filter == b->without_filter && a->puts == b->puts && a->life_ms == b->life_ms &&
-           a->null_life_ms == b->null_life_ms && a->cache_life_ms == b->cache_life_ms &&
-           a->timeout_ms == b->timeout_ms && a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms &&
-           a->scan_ms == b->scan_ms && a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions &&
-           a->keys_max == b->keys_max && a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) &&
-           !(a->fpr > b->fpr);
+           texts_equal(a->redis_filter, b->redis_filter) && texts_equal(a->keys_file, b->keys_file) &&
+           a->secret_size == b->secret_size && !a->secret == !b->secret &&
+           (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) && a->news_ms == b->news_ms &&
+           texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
+           !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
+           a->puts == b->puts && a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
+           a->cache_life_ms == b->cache_life_ms && a->timeout_ms == b->timeout_ms &&
+           a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
+           a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&
+           a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) && !(a->fpr > b->fpr);
 }
 
 bool tamis__server_filters_equal(const server_filters *a, const server_filters *b) {

@@ -136,6 +136,7 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     options.fpr = keyspace->fpr;
     options.filter_file = keyspace->filter_file;
     options.keys_file = keyspace->keys_file;
+    options.redis_filter = keyspace->redis_filter;
     options.filter_secret = keyspace->secret;
     options.filter_secret_size = keyspace->secret_size;
     options.news_ms = keyspace->news_ms;
@@ -330,29 +331,31 @@ static bool lacks_init(const server_database *database, const tamis_error *why) 
     return database->sqlite || strstr(why->text, "SQLSTATE 25006");
 }
 
-/* Opens the guard of a keyspace without a filter: statements are prepared, and no key is read. The first error
- * is that of the database. */
-static void try_keyspace(const server_config *config, const server_keyspace *given, tamis_error *why) {
-    server_keyspace reduced = *given;
-    const server_keyspace *keyspace = &reduced;
+/* Opens the guard of a keyspace: statements are prepared, and a filter in a file or in Redis is tried. No keys
+ * are read from the database. The first error is that of the database. Returns true if the error is the
+ * filter's. */
+static bool try_keyspace(const server_config *config, const server_keyspace *keyspace, tamis_error *why) {
+    enum { FILTER_MS = 600000 };
+    bool is_filter = false;
     server_guard guard = {.keyspace = keyspace, .source = TAMIS_GUARD_SOURCE_INIT};
     char *init = make_check_init(&keyspace->database);
     tamis_status status = open_source(&guard.source, keyspace, init, why);
 
     free(init);
     if (status != TAMIS_OK)
-        return;
+        return false;
     guard.source.scan = guard.source.scan_new = NULL;
     guard.source.listen = NULL;
-    reduced.filter_file = reduced.keys_file = reduced.secret = NULL;
-    reduced.secret_size = 0;
     status = open_guard(&guard, config, false, why);
     if (status == TAMIS_OK)
         status = tamis_guard_health(guard.guard, TAMIS_GUARD_SOURCE, why);
     if (status == TAMIS_OK)
-        (void)tamis_guard_health(guard.guard, TAMIS_GUARD_REDIS, why);
+        status = tamis_guard_health(guard.guard, TAMIS_GUARD_REDIS, why);
+    if (status == TAMIS_OK)
+        is_filter = tamis_guard_wait_for_filter(guard.guard, FILTER_MS, why) != TAMIS_OK;
     tamis_guard_close(guard.guard);
     tamis_guard_source_free(&guard.source);
+    return is_filter;
 }
 
 tamis_status tamis__keyspaces_check(const server_config *config,
@@ -361,15 +364,18 @@ tamis_status tamis__keyspaces_check(const server_config *config,
     for (size_t i = 0; i < config->keyspace_count; i++) {
         const server_keyspace *keyspace = &config->keyspaces[i];
         tamis_error why = TAMIS_ERROR_INIT, line = TAMIS_ERROR_INIT;
-        try_keyspace(config, keyspace, &why);
-        const bool is_init = lacks_init(&keyspace->database, &why);
+        const bool is_filter = try_keyspace(config, keyspace, &why);
+        const bool is_init = !is_filter && lacks_init(&keyspace->database, &why);
         if (why.status == TAMIS_OK)
             continue;
-        if (why.status != TAMIS_E_IO && why.status != TAMIS_E_TIMEOUT && !is_init)
+        if (why.status != TAMIS_E_IO && why.status != TAMIS_E_TIMEOUT && !is_init && !is_filter)
             return fail_keyspace(config, keyspace, &why, err);
         ++*unchecked;
-        (void)tamis__fail(&line, why.status, 0, "%s: line %zu: keyspace '%.80s': not checked%s: %s",
-                          config->file, keyspace->line, keyspace->pattern, is_init ? " without init" : "",
+        (void)tamis__fail(&line, why.status, 0, "%s: line %zu: keyspace '%.80s': %s: %s", config->file,
+                          keyspace->line, keyspace->pattern,
+                          is_filter ? "the filter cannot be used"
+                          : is_init ? "not checked without init"
+                                    : "not checked",
                           why.text);
         if (remark)
             remark(context, line.text);

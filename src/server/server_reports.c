@@ -16,12 +16,17 @@
 
 #include "server/server_int.h"
 
-static bool has_file(const server_guard *guard) {
-    return guard->keyspace->filter_file || guard->keyspace->keys_file;
+/* True if the filter is made by another program. */
+static bool has_foreign_filter(const server_guard *guard) {
+    const server_keyspace *keyspace = guard->keyspace;
+
+    return keyspace->filter_file || keyspace->keys_file || keyspace->redis_filter;
 }
 
 static void report_new_filter(tamis_server *server, const server_guard *guard, const tamis_guard_stats *now) {
-    if (now->filter_version)
+    if (guard->keyspace->redis_filter)
+        tamis__server_log(server, "keyspace '%.80s': the filter in Redis answers", guard->keyspace->pattern);
+    else if (now->filter_version)
         tamis__server_log(server, "keyspace '%.80s': the filter has %" PRIu64 " keys, version %" PRIu64,
                           guard->keyspace->pattern, now->filter_keys, now->filter_version);
     else
@@ -29,33 +34,40 @@ static void report_new_filter(tamis_server *server, const server_guard *guard, c
                           guard->keyspace->pattern, now->filter_keys);
 }
 
-/* One line for each reason of a file: it may be missing first, and damaged after that. */
+/* One line for each reason of another program's filter: it may be missing first, and damaged after that. */
 static void report_failed_scan(tamis_server *server, server_guard *guard, const tamis_guard_stats *now,
                                const tamis_error *why) {
     const server_keyspace *keyspace = guard->keyspace;
 
-    if (guard->scan_fails && (!has_file(guard) || strcmp(guard->scan_error.text, why->text) == 0))
+    if (guard->scan_fails && (!has_foreign_filter(guard) || strcmp(guard->scan_error.text, why->text) == 0))
         return;
     guard->scan_fails = true;
     guard->scan_error = *why;
     tamis__server_log(server, "keyspace '%.80s': %s; %s; it is tried again%s", keyspace->pattern,
                       keyspace->filter_file                    ? "filter_file cannot be used"
                       : keyspace->keys_file                    ? "keys_file cannot be used"
+                      : keyspace->redis_filter                 ? "redis_filter cannot be used"
                       : keyspace->notify && !now->is_listening ? "notifications cannot be received"
                                                                : "all_keys cannot be read",
                       why->text, now->has_filter ? ", and the former filter stays" : "");
 }
 
+/* True for a Redis that does not answer, which report_parts tells. */
+static bool is_unreachable(const tamis_error *why) {
+    return why->status == TAMIS_E_IO || why->status == TAMIS_E_TIMEOUT;
+}
+
 static void report_filter(tamis_server *server, server_guard *guard, const tamis_guard_stats *now) {
     const tamis_guard_stats *before = &guard->last_stats;
+    const server_keyspace *keyspace = guard->keyspace;
     tamis_error why = TAMIS_ERROR_INIT;
     const bool fails = tamis_guard_filter_error(guard->guard, &why) != TAMIS_OK;
 
     if (fails && now->failed_scans > before->failed_scans) {
-        if (!guard->is_down || has_file(guard))
+        if (keyspace->redis_filter ? !is_unreachable(&why) : !guard->is_down || has_foreign_filter(guard))
             report_failed_scan(server, guard, now, &why);
-    } else if (!fails && (guard->scan_fails ||
-                          (now->scans > before->scans && (before->scans == 0 || has_file(guard))))) {
+    } else if (!fails && (guard->scan_fails || (now->scans > before->scans &&
+                                                (before->scans == 0 || has_foreign_filter(guard))))) {
         guard->scan_fails = false;
         report_new_filter(server, guard, now);
     }

@@ -46,7 +46,8 @@ static void test_all_fields(void **state) {
         "    overlap: 2.5\n    value: json\n    life: 10m\n    cache: 0\n    without_filter: closed\n"
         "    fpr: 1e-4\n    sessions: 2\n"
         "  - keys: config\n    row: SELECT 1\n    database: {postgres: dbname=x}\n    prefix: p\n"
-        "    filter_file: f.tamis\n    secret_file: secret\n    keep_news: 2d\n",
+        "    filter_file: f.tamis\n    secret_file: secret\n    keep_news: 2d\n"
+        "  - {keys: 'b*', row: SELECT 1, prefix: b, redis_filter: 'rows?layout=redisson'}\n",
         &err);
 
     if (status != TAMIS_OK)
@@ -61,7 +62,7 @@ static void test_all_fields(void **state) {
     assert_int_equal(config->idle_ms, 120000);
     assert_int_equal(config->write_timeout_ms, 500);
     assert_int_equal(config->command_max, 65536);
-    assert_int_equal(config->keyspace_count, 2);
+    assert_int_equal(config->keyspace_count, 3);
     const server_keyspace *item = &config->keyspaces[0], *other = &config->keyspaces[1];
     assert_string_equal(item->prefix, "item:");
     assert_false(item->is_exact);
@@ -83,6 +84,7 @@ static void test_all_fields(void **state) {
     assert_true(tamis__server_keyspaces_equal(other, other));
     assert_false(tamis__server_keyspaces_equal(other, &copy));
     assert_null(other->database.sqlite);
+    assert_string_equal(config->keyspaces[2].redis_filter, "rows?layout=redisson");
     assert_true(tamis__server_keyspaces_equal(item, item));
     assert_false(tamis__server_keyspaces_equal(item, other));
     tamis__server_config_free(config);
@@ -197,7 +199,13 @@ static const struct {
     {"keyspaces:\n  - {keys: 'a*', row: S, keys_file: f, new_keys: A}\n",
      ": line 2: keys_file: given beside new_keys, another source of keys; remove one"},
     {"keyspaces:\n  - {keys: 'a*', row: S, keys_file: f, secret_file: s}\n",
-     ": line 2: secret_file: is that of filter_file; add it, or remove secret_file"},
+     ": line 2: secret_file: is that of filter_file or redis_filter; add one of them, or remove secret_file"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, redis_filter: r}\n",
+     ": line 2: redis_filter: given beside filter_file; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, redis_filter: r, all_keys: A}\n",
+     ": line 2: redis_filter: given beside all_keys, another source of keys; remove one"},
+    {"database: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, redis_filter: r}\n",
+     ": line 3: redis_filter: is in the Redis of the file; add redis"},
     {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, secret_file: empty2}\n",
      ": line 2: secret_file: has 2 bytes; give a file of 16 to 4096 bytes"},
     {"keyspaces:\n  - {keys: 'a*', row: S, keep_news: 1d}\n",

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include <tamis/experimental/redis.h>
 #include <tamis/experimental/server.h>
+#include <tamis/filter.h>
 
 #include "support/postgres.h"
 #include "support/redis_server.h"
@@ -209,6 +211,52 @@ static void test_a_reload_needs_its_servers(void **state) {
     finish(&run);
 }
 
+#define LISTED "keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, keys_file: list.txt, timeout: 20s"
+#define MEMORY "listen: 127.0.0.1:0\ndatabase: {sqlite: memory, init: rows.sql}\n"
+
+/* ---- a filter in Redis ---- */
+
+static tamis_filter *make_filter(void) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter;
+    char uri[200];
+
+    snprintf(uri, sizeof uri, "%s/items?expect=1000", redis.uri);
+    options.create = true;
+    if (tamis_redis_filter_open(&filter, NULL, uri, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+#define FILTERED                                                                                             \
+    "keys: 'item:*', row: SELECT value FROM items WHERE id = $1, redis_filter: items, without_filter: "      \
+    "closed, timeout: 20s, rescan_new: 10ms"
+
+static void test_a_filter_in_redis(void **state) {
+    (void)state;
+    NEED_SERVERS();
+    static const tamis_key first = {"1", 1};
+    running run;
+    tamis_answer answer;
+
+    start(&run, config_of(database.uri, redis.uri, FILTERED));
+    wait_for_log(&run, "keyspace 'item:*': redis_filter cannot be used; redis 127.0.0.1:");
+    const int fd = connect_to(&run);
+    query(fd, "GET item:1\r\n", "-LOADING item:*: its filter cannot answer now; ask again later\r\n");
+    tamis_filter *filter = make_filter();
+    wait_for_log(&run, "keyspace 'item:*': the filter in Redis answers\n");
+    query(fd, "GET item:1\r\n", "$-1\r\n");
+    assert_int_equal(tamis_filter_add_many(filter, &first, 1, &answer, NULL, NULL), TAMIS_OK);
+    query(fd, "GET item:1\r\nEXISTS item:2\r\n", "$3\r\none\r\n:0\r\n");
+    query(fd, "GUARD.ADD item:2\r\nGET item:2\r\nDEL item:2\r\n", "+OK\r\n$3\r\ntwo\r\n:1\r\n");
+    close(fd);
+    finish(&run);
+    assert_int_equal(count_lines(&run, "cannot be used"), 1);
+    tamis_filter_free(filter);
+    assert_string_equal(redis_server_command(&redis, "FLUSHALL"), "OK");
+}
+
 /* ---- checks ---- */
 
 static tamis_server_summary check(const char *config, running *run) {
@@ -275,6 +323,26 @@ static void test_a_check_reports_what_it_cannot_reach(void **state) {
     postgres_restart(&database);
 }
 
+static void test_a_check_tries_filters(void **state) {
+    (void)state;
+    NEED_SERVERS();
+    running run;
+
+    file_write(scratch("list.txt"), "1\n2", 3);
+    assert_int_equal(check(MEMORY "keyspaces: [{" LISTED "}]\n", &run).unchecked, 1);
+    assert_int_equal(count_lines(&run, "line 3: keyspace 'item:*': the filter cannot be used: "), 1);
+    assert_int_equal(count_lines(&run, "list.txt: its last line has no end"), 1);
+    file_write(scratch("list.txt"), "1\n2\n", 4);
+    assert_int_equal(check(MEMORY "keyspaces: [{" LISTED "}]\n", &run).unchecked, 0);
+    assert_int_equal(check(config_of(database.uri, redis.uri, FILTERED), &run).unchecked, 1);
+    assert_int_equal(count_lines(&run, "line 5: keyspace 'item:*': the filter cannot be used: redis "), 1);
+    tamis_filter *filter = make_filter();
+    assert_int_equal(check(config_of(database.uri, redis.uri, FILTERED), &run).unchecked, 0);
+    assert_string_equal(run.log, "");
+    tamis_filter_free(filter);
+    assert_string_equal(redis_server_command(&redis, "FLUSHALL"), "OK");
+}
+
 static int start_servers(void **state) {
     if (scratch_set_up(state) != 0)
         return -1;
@@ -302,8 +370,10 @@ int main(void) {
         cmocka_unit_test(test_a_closed_keyspace_without_its_filter),
         cmocka_unit_test(test_a_wrong_configuration_ends_the_start),
         cmocka_unit_test(test_a_reload_needs_its_servers),
+        cmocka_unit_test(test_a_filter_in_redis),
         cmocka_unit_test(test_a_check_changes_nothing),
         cmocka_unit_test(test_a_check_reports_what_it_cannot_reach),
+        cmocka_unit_test(test_a_check_tries_filters),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -34,7 +34,7 @@ typedef struct tamis_server_options {
 typedef struct tamis_server_summary {
     uint32_t struct_size;
     size_t keyspaces;
-    size_t unchecked; /* keyspaces whose statements could not be checked */
+    size_t unchecked; /* keyspaces whose statements could not be checked, or whose filter cannot be used */
     bool has_filters;
 } tamis_server_summary;
 
@@ -42,10 +42,12 @@ typedef struct tamis_server_summary {
 
 /*
  * Reads and checks a configuration file. For each keyspace, connects to its database and its Redis, and
- * prepares its statements. Listens nowhere, and changes nothing: `init` of a SQLite file is not run, and that
- * of PostgreSQL may only read. Returns the first error, with its line: "FILE: line 7: what is wrong; what to
- * do". If a keyspace cannot be reached, or needs an `init` that writes, options->log gets a line, and the
- * keyspace counts in summary->unchecked. `options` may be NULL.
+ * prepares its statements. It also tries a filter in a file or in Redis. Listens nowhere, and changes nothing:
+ * `init` of a SQLite file is not run, and that of PostgreSQL may only read. Returns the first error, with its
+ * line: "FILE: line 7: what is wrong; what to do". `options` may be NULL.
+ *
+ * Three faults are not errors: a keyspace cannot be reached, needs an `init` that writes, or has a filter that
+ * cannot be used. options->log gets a line, and the keyspace counts in summary->unchecked.
  *
  * - TAMIS_E_INVALID: the file is not valid. TAMIS_E_IO: the file, or one that it names, cannot be read.
  * - TAMIS_E_REFUSED: the database refuses a statement, or the database or Redis refuses the user.
