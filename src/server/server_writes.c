@@ -11,7 +11,8 @@
  * later, when all guards have the key or are silent. The server's thread delays the reply. Later commands of
  * the connection wait until the job is done: a GET behind a DEL does not get the old entry. When a connection
  * is closed, its tokens are dropped, and their marks expire. A token has the whole key, so that DEL finds it
- * after a reload too.
+ * after a reload too. If a reload comes while a job is in progress, GUARD.ADD passes its put on to the new
+ * guard, and DEL runs again there.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@
 /* A key of a job. Its bytes are copied to the end of the job. */
 typedef struct write_key {
     server_guard *guard;
-    tamis_key row;
+    tamis_key key, row;   /* the row's key is the end of the key */
     server_token *tokens; /* DEL: those of the key */
 } write_key;
 
@@ -128,9 +129,34 @@ static tamis_status confirm_put(tamis_server *server, write_job *job) {
                                : tamis__guard_put_adopt(guard->guard, row, job->put.token, &job->err);
 }
 
+/* If a reload has replaced guards since DEL began, it runs again, now with the new ones. */
+static bool restart_finish(tamis_server *server, write_job *job) {
+    bool is_moved = false;
+
+    if (job->is_begin || job->status != TAMIS_OK || server->workers_stop)
+        return false;
+    for (size_t i = 0; i < job->count; i++) {
+        write_key *key = &job->keys[i];
+        tamis_key row;
+        server_guard *guard = tamis__keyspaces_find(server->guards, key->key, &row, NULL);
+        if (!guard || guard == key->guard)
+            continue;
+        atomic_fetch_add(&guard->references, 1);
+        tamis__keyspace_release(server, key->guard);
+        key->guard = guard;
+        key->row = row;
+        is_moved = true;
+    }
+    if (is_moved)
+        tamis__server_work(server, &job->job);
+    return is_moved;
+}
+
 static void finish_job(tamis_server *server, write_job *job) {
     server_client *client = job->client;
 
+    if (restart_finish(server, job))
+        return;
     if (job->is_begin && job->status == TAMIS_OK)
         job->status = confirm_put(server, job);
     if (client) {
@@ -199,7 +225,7 @@ static server_token *remove_tokens(server_client *client, tamis_key key) {
     return removed;
 }
 
-/* Adds up the bytes of the rows' keys. False: a key has no guard, and the reply says so. */
+/* Adds up the bytes of the keys. False: a key has no guard, and the reply says so. */
 static bool check_keys(server_client *client, const tamis_key *keys, size_t count, size_t *bytes) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_key row;
@@ -209,7 +235,7 @@ static bool check_keys(server_client *client, const tamis_key *keys, size_t coun
             tamis__reply_error(&client->server->reply, "ERR %s", err.text);
             return false;
         }
-        *bytes += row.size;
+        *bytes += keys[i].size;
     }
     return true;
 }
@@ -236,11 +262,10 @@ static write_job *make_job(server_client *client, const tamis_key *keys, size_t 
     char *copy = (char *)&job->keys[count];
     for (size_t i = 0; i < count; i++) {
         write_key *key = &job->keys[i];
-        tamis_key row;
-        key->guard = tamis__keyspaces_find(server->guards, keys[i], &row, NULL);
+        key->key = (tamis_key){memcpy(copy, keys[i].data, keys[i].size), keys[i].size};
+        key->guard = tamis__keyspaces_find(server->guards, key->key, &key->row, NULL);
         atomic_fetch_add(&key->guard->references, 1);
-        key->row = (tamis_key){memcpy(copy, row.data, row.size), row.size};
-        copy += row.size;
+        copy += keys[i].size;
     }
     return job;
 }

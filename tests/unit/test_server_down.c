@@ -214,6 +214,36 @@ static void test_a_reload_needs_its_servers(void **state) {
 #define LISTED "keys: 'item:*', row: SELECT value FROM items WHERE id = ?1, keys_file: list.txt, timeout: 20s"
 #define MEMORY "listen: 127.0.0.1:0\ndatabase: {sqlite: memory, init: rows.sql}\n"
 
+/* DEL waits for Redis with its first key, while a reload replaces the guard of both. */
+static void test_a_reload_during_a_finish(void **state) {
+    (void)state;
+    NEED_SERVERS();
+    running run;
+    char config[600];
+
+    file_write(scratch("list.txt"), "1\n", 2);
+    snprintf(config, sizeof config, MEMORY "redis: %s\nkeyspaces: [{" LISTED ", keep_news: 1h}]\n",
+             redis.uri);
+    start(&run, config);
+    wait_for_log(&run, "the filter has 1 keys\n");
+    const int fd = connect_to(&run), other = connect_to(&run);
+    wait_for_reply(fd, "GET item:2\r\n", "$-1\r\n"); /* the list lacks it */
+    assert_int_equal(kill(redis.pid, SIGSTOP), 0);
+    send_text(fd, "DEL item:3 item:2\r\n");
+    query(other, "PING\r\n", "+PONG\r\n");
+    write_config(MEMORY "keyspaces: [{" LISTED "}]\n");
+    tamis_server_reload(run.server);
+    wait_for_log(&run, "config.yaml: read again\n");
+    for (int i = 0; count_lines(&run, "the filter has ") < 2 && i < 2000; i++)
+        pause_ms(10);
+    assert_int_equal(kill(redis.pid, SIGCONT), 0);
+    expect(fd, ":2\r\n");
+    query(fd, "GET item:2\r\nGET item:9\r\n", "$3\r\ntwo\r\n$-1\r\n");
+    close(other);
+    close(fd);
+    finish(&run);
+}
+
 /* ---- a filter in Redis ---- */
 
 static tamis_filter *make_filter(void) {
@@ -370,6 +400,7 @@ int main(void) {
         cmocka_unit_test(test_a_closed_keyspace_without_its_filter),
         cmocka_unit_test(test_a_wrong_configuration_ends_the_start),
         cmocka_unit_test(test_a_reload_needs_its_servers),
+        cmocka_unit_test(test_a_reload_during_a_finish),
         cmocka_unit_test(test_a_filter_in_redis),
         cmocka_unit_test(test_a_check_changes_nothing),
         cmocka_unit_test(test_a_check_reports_what_it_cannot_reach),
