@@ -459,9 +459,55 @@ static void test_no_old_version_while_redis_breaks(void **state) {
     run_race(1, true);
 }
 
+/* A guard without a filter has stored a null. Other programs write the rows, and nothing expires. */
+static void test_reported_keys_are_forgotten(void **state) {
+    (void)state;
+    NEED_SERVER;
+    enum { GUARDS = 2 };
+    guard_table table;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = shared_options();
+    tamis_guard *guards[GUARDS];
+    guard_table_init(&table);
+    guard_table_put(&table, "a", "0");
+    options.cache_bytes = 1 << 20;
+    options.cache_life_ms = options.life_ms = options.null_life_ms = 3600000;
+    tamis_guard *unfiltered = open_guard(&table, &options);
+    assert_row(unfiltered, "late", "");
+    while (redis_server_number(&server, "EXISTS tamis:{late}:entry") == 0)
+        pause_ms(1);
+    guard_table_source_listened(&table, &source);
+    options.source = &source;
+    for (int i = 0; i < GUARDS; i++) {
+        guards[i] = open_guard(&table, &options);
+        while (!stats_of(guards[i]).has_filter)
+            pause_ms(1);
+    }
+    for (int round = 1; round < 20; round++) {
+        char value[16];
+        snprintf(value, sizeof value, "%d", round);
+        guard_table_put(&table, "late", value);
+        guard_table_put(&table, "a", value);
+        for (int i = 0; i < GUARDS; i++)
+            for (int j = 0; j < 2000 && strcmp(get_row(guards[i], "late", NULL), value) != 0; j++)
+                pause_ms(10);
+        for (int i = 0; i < GUARDS; i++) {
+            assert_row(guards[i], "late", value);
+            for (int j = 0; j < 2000 && strcmp(get_row(guards[i], "a", NULL), value) != 0; j++)
+                pause_ms(10);
+            assert_row(guards[i], "a", value);
+        }
+    }
+    tamis_guard_close(guards[1]);
+    tamis_guard_close(guards[0]);
+    tamis_guard_close(unfiltered);
+    guard_table_release(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_are_shared),
+        cmocka_unit_test(test_reported_keys_are_forgotten),
         cmocka_unit_test(test_one_query_over_all_processes),
         cmocka_unit_test(test_lease_of_a_lost_process_expires),
         cmocka_unit_test(test_failed_query_releases_its_lease),

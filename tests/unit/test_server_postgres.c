@@ -417,35 +417,63 @@ static void test_cuts_of_clients(void **state) {
 
 /* ---- notifications ---- */
 
-/* The trigger of docs/guide/serve.md. No scan but those of new connections finds a row. */
+static void wait_for_user(int id, const char *name) {
+    char command[40], value[80];
+
+    snprintf(command, sizeof command, "GET user:%d", id);
+    snprintf(value, sizeof value, "{\"id\":%d,\"name\":\"%s\"}", id, name);
+    wait_for_reply(0, command, SERVE_VALUE, value);
+}
+
+/* The trigger of docs/guide/serve.md. No scan but those of new connections finds a row. No answer expires. */
 static void test_rows_that_are_notified(void **state) {
     NEED_SERVERS;
     PGconn *writer = postgres_reach(&database);
-    char config[600], command[40], number[16];
+    char config[800], command[40];
 
-    postgres_run(writer, "CREATE TABLE users(id bigint PRIMARY KEY);"
-                         "CREATE FUNCTION tamis_announce() RETURNS trigger LANGUAGE plpgsql AS"
-                         " $$ BEGIN PERFORM pg_notify('new_users', NEW.id::text); RETURN NULL; END $$;"
-                         "CREATE TRIGGER tamis_announce AFTER INSERT OR UPDATE OF id ON users"
-                         " FOR EACH ROW EXECUTE FUNCTION tamis_announce()");
+    postgres_run(writer,
+                 "CREATE TABLE users(id bigint PRIMARY KEY, name text DEFAULT 'new');"
+                 "CREATE FUNCTION tamis_announce() RETURNS trigger LANGUAGE plpgsql AS $$"
+                 " BEGIN PERFORM pg_notify('users', id::text)"
+                 " FROM (VALUES (NEW.id), (OLD.id)) keys(id) WHERE id IS NOT NULL; RETURN NULL; END $$;"
+                 "CREATE TRIGGER tamis_announce AFTER INSERT OR UPDATE OR DELETE ON users"
+                 " FOR EACH ROW EXECUTE FUNCTION tamis_announce()");
     snprintf(config, sizeof config,
+             "redis: %s\n"
              "database: {postgres: 'host=127.0.0.1 port=%d user=reader password=secret dbname=postgres "
              "sslmode=disable'}\n"
              "keyspaces:\n"
-             "  - {keys: 'user:*', row: SELECT id FROM users WHERE id = $1, all_keys: SELECT id FROM users,\n"
-             "     notify: new_users, without_filter: closed, timeout: 8s}\n",
-             database.port);
+             "  - {keys: 'user:*', row: 'SELECT id, name FROM users WHERE id = $1', value: json,\n"
+             "     all_keys: SELECT id FROM users, notify: users, without_filter: closed, timeout: 20s,\n"
+             "     life: 1h, null_life: 1h, cache_life: 1h}\n",
+             cache.uri, database.port);
     serve_start(&servers[0], "first", config);
     wait_for_reply(0, "GET user:0", SERVE_NULL, "");
     for (int id = 1; id <= 20; id++) {
-        snprintf(number, sizeof number, "%d", id);
         snprintf(command, sizeof command, "GET user:%d", id);
         wait_for_reply(0, command, SERVE_NULL, "");
         if (id % 8 == 0) /* the key is lost, and the next scan finds the row */
             postgres_run(
                 writer, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%%'");
         postgres_run(writer, "INSERT INTO users VALUES(%d)", id);
-        wait_for_reply(0, command, SERVE_VALUE, number);
+        wait_for_user(id, "new");
+    }
+    for (int round = 0; round < 5; round++) {
+        char name[16];
+        snprintf(name, sizeof name, "name%d", round);
+        postgres_run(writer, "UPDATE users SET name = '%s' WHERE id < 4", name);
+        for (int id = 1; id < 4; id++)
+            wait_for_user(id, name);
+        postgres_run(writer, "UPDATE users SET id = 100 WHERE id = 4");
+        wait_for_user(100, "new");
+        wait_for_reply(0, "GET user:4", SERVE_NULL, "");
+        postgres_run(writer, "UPDATE users SET id = 4 WHERE id = 100");
+        wait_for_user(4, "new");
+        wait_for_reply(0, "GET user:100", SERVE_NULL, "");
+        postgres_run(writer, "DELETE FROM users WHERE id = 5");
+        wait_for_reply(0, "GET user:5", SERVE_NULL, "");
+        postgres_run(writer, "INSERT INTO users VALUES(5)"); /* its null is in Redis */
+        wait_for_user(5, "new");
     }
     serve_stop(&servers[0]);
     postgres_run(writer, "DROP TABLE users; DROP FUNCTION tamis_announce()");

@@ -65,7 +65,7 @@ typedef struct tamis_guard_source {
     tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
     /* Passes at least the keys of rows that are committed after the session's first call. The first call
      * returns at once; then the guard calls `scan`. A later call returns when there are keys, or after
-     * timeout_ms. The session has no other use. After a failure, the guard opens another session, and uses
+     * timeout_ms. The guard deletes cached answers of the keys, so rows that change may be passed too. The session has no other use. After a failure, the guard opens another session, and uses
      * its filter meanwhile. NULL: the database reports no keys. Needs `scan`. */
     tamis_status (*listen)(void *session, uint32_t timeout_ms, tamis_guard_scan *scan, tamis_error *err);
 } tamis_guard_source;
@@ -111,8 +111,8 @@ typedef struct tamis_guard_sql {
      * search_path. SQLite: they run once, before the first session. They may fill the database
      * "file:NAME?mode=memory&cache=shared", which then lives as long as the source. */
     const char *init;
-    /* NULL, or the channel on which PostgreSQL notifies of keys of new rows, as `keys` returns them; needs
-     * `keys`. A trigger on the table calls pg_notify(channel, key). The session of LISTEN must reach the
+    /* NULL, or the channel on which PostgreSQL notifies of keys of new and changed rows, as `keys` returns them;
+     * needs `keys`. A trigger on the table calls pg_notify(channel, key). The session of LISTEN must reach the
      * server itself, not a pool of connections for single transactions. Keys are text, not bytea. */
     const char *channel;
 } tamis_guard_sql;

@@ -410,6 +410,13 @@ tamis_status tamis__guard_entries_unmark(guard_entries *entries, tamis_key key,
     return run_call(&call, err);
 }
 
+tamis_status tamis__guard_entries_forget(guard_entries *entries, const guard_entry *items, size_t count,
+                                         tamis_error *err) {
+    entries_call call = {.entries = entries, .step = STEP_UNMARK, .items = items, .count = count};
+
+    return run_call(&call, err);
+}
+
 /* ---- opening ---- */
 
 tamis_status tamis__guard_entries_open(guard_entries **entries, const guard_entries_options *options,

@@ -86,5 +86,8 @@ tamis_status tamis__guard_entries_mark(guard_entries *entries, tamis_key key,
                                        uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 tamis_status tamis__guard_entries_unmark(guard_entries *entries, tamis_key key,
                                          const uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
+/* P4 without tokens, for many keys. */
+tamis_status tamis__guard_entries_forget(guard_entries *entries, const guard_entry *items, size_t count,
+                                         tamis_error *err);
 
 #endif

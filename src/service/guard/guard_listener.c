@@ -43,23 +43,27 @@ struct guard_listener {
     bool is_closing;
 };
 
-/* Adds a key to the filter, and removes its answers from the cache. */
-static tamis_status add_key(guard_listener *listener, tamis_key key, tamis_error *err) {
-    tamis_guard *guard = listener->guard;
-    tamis_hash hash;
-    tamis_status status = tamis_hash_many(guard->hasher, &key, 1, &hash, err);
-    if (status == TAMIS_OK)
-        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
-    if (status == TAMIS_OK)
-        tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hash), NULL);
-    return status;
+/* Adds up to GUARD_BATCH keys to the filter, and deletes their cached answers. A lookup that has read an entry
+ * before its deletion is still in progress then, so the cache is the last. */
+static tamis_status add_batch(tamis_guard *guard, const tamis_key *keys, size_t count, tamis_error *err) {
+    tamis_hash hashes[GUARD_BATCH];
+    tamis_status status = tamis_hash_many(guard->hasher, keys, count, hashes, err);
+    for (size_t i = 0; status == TAMIS_OK && i < count; i++)
+        status = tamis__guard_filter_add(guard->filter, keys[i], &hashes[i], err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__guard_redis_forget(guard->lookups, keys, count);
+    for (size_t i = 0; i < count; i++)
+        tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hashes[i]), NULL);
+    return TAMIS_OK;
 }
 
 static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_error *err) {
     guard_listener *listener = context;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; status == TAMIS_OK && i < count; i++)
-        status = add_key(listener, keys[i], err);
+    for (size_t pos = 0; status == TAMIS_OK && pos < count; pos += GUARD_BATCH)
+        status = add_batch(listener->guard, keys + pos, count - pos < GUARD_BATCH ? count - pos : GUARD_BATCH,
+                           err);
     if (status != TAMIS_OK)
         tamis__guard_filter_drop(listener->guard->filter, err);
     atomic_fetch_add(&listener->keys, count);

@@ -83,6 +83,24 @@ void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const ta
     skip_all(lookups, GUARD_STAGE_REDIS);
 }
 
+void tamis__guard_redis_forget(guard_lookups *lookups, const tamis_key *keys, size_t count) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    guard_entry entries[GUARD_BATCH];
+    pthread_mutex_lock(&lookups->mutex);
+    const bool works = tamis__guard_redis_works(lookups, tamis__now_ns());
+    pthread_mutex_unlock(&lookups->mutex);
+    if (!works)
+        return;
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (guard_entry){.key = keys[i]};
+    if (tamis__guard_entries_forget(lookups->guard->entries, entries, count, &why) == TAMIS_OK)
+        return;
+    count_up(&lookups->guard->counters.redis_errors, 1);
+    pthread_mutex_lock(&lookups->mutex);
+    tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
+    pthread_mutex_unlock(&lookups->mutex);
+}
+
 /* Moves the lookups of a queue that are too old to the source. They are in the order of their times. */
 static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t now) {
     guard_lookup *lookup;
