@@ -285,6 +285,12 @@ static bool answer_absent(guard_lookups *lookups, guard_lookup *lookup) {
     return true;
 }
 
+/* True if the filter answers, or is to be tried again. */
+static bool may_query_filter(const guard_lookups *lookups) {
+    return tamis__guard_redis_filter_works(lookups->guard->redis_filter) ||
+           tamis__now_ns() >= lookups->filter_at;
+}
+
 /* Queries the filter. Unlocks meanwhile. */
 static tamis_status query_filter(guard_lookups *lookups, const tamis_key *keys, size_t count,
                                  tamis_answer *answers) {
@@ -295,10 +301,15 @@ static tamis_status query_filter(guard_lookups *lookups, const tamis_key *keys, 
         tamis__guard_redis_filter_find(lookups->guard->redis_filter, keys, count, answers, &why);
     pthread_mutex_lock(&lookups->mutex);
     lookups->call_since = 0;
-    if (status != TAMIS_OK)
-        count_up(&lookups->guard->counters.redis_errors, 1);
+    if (status == TAMIS_OK) {
+        lookups->redis_pause = 0;
+        return TAMIS_OK;
+    }
+    count_up(&lookups->guard->counters.redis_errors, 1);
     if (status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT)
         tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
+    else
+        lookups->filter_at = tamis__now_ns() + lookups->guard->options.scan_new_ms * GUARD_NS_OF_MS;
     return status;
 }
 
@@ -323,10 +334,11 @@ static void filter_batch(guard_lookups *lookups, redis_batch *batch) {
     size_t left = 0;
     for (size_t i = 0; i < batch->count; i++)
         keys[i] = batch->entries[i].key;
-    const tamis_status status = query_filter(lookups, keys, batch->count, answers);
+    const bool is_answered =
+        may_query_filter(lookups) && query_filter(lookups, keys, batch->count, answers) == TAMIS_OK;
     for (size_t i = 0; i < batch->count; i++) {
         guard_lookup *lookup = batch->lookups[i];
-        if (needs_entry(lookups, lookup, status == TAMIS_OK ? &answers[i] : NULL)) {
+        if (needs_entry(lookups, lookup, is_answered ? &answers[i] : NULL)) {
             batch->lookups[left] = lookup;
             batch->entries[left++] = batch->entries[i];
         } else {
@@ -345,10 +357,9 @@ static uint64_t retry_filter(guard_lookups *lookups, uint64_t next) {
     tamis_answer answer;
     if (!guard->redis_filter || tamis__guard_redis_filter_works(guard->redis_filter))
         return next;
-    if (now >= lookups->filter_at && tamis__guard_redis_works(lookups, now)) {
-        (void)query_filter(lookups, &key, 1, &answer);
-        lookups->filter_at = tamis__now_ns() + guard->options.scan_new_ms * GUARD_NS_OF_MS;
-    }
+    if (now >= lookups->filter_at && tamis__guard_redis_works(lookups, now) &&
+        query_filter(lookups, &key, 1, &answer) == TAMIS_OK)
+        return next;
     const uint64_t retry = lookups->filter_at > lookups->redis_at ? lookups->filter_at : lookups->redis_at;
     return retry < next ? retry : next;
 }
