@@ -8,6 +8,7 @@
 #include <tamis/experimental/guard.h>
 
 #include "support/guard_table.h"
+#include "support/scratch.h"
 
 /* Calls of a guard over a guard_table that must succeed. Include after cmocka.h. */
 
@@ -70,15 +71,33 @@ static inline void assert_row(tamis_guard *guard, const char *key, const char *e
     assert_string_equal(value, expected);
 }
 
+enum { PUT_TRIES = 50, PUT_PAUSE_MS = 20 };
+
+/* Begin and end a put. Where Redis has little time, a busy machine may need several attempts. */
+static inline void begin_put(tamis_guard *guard, const char *key, uint8_t token[TAMIS_GUARD_TOKEN]) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (int tries = 1; tamis_guard_put_begin(guard, key_of(key), token, &err) != TAMIS_OK; tries++) {
+        if (tries == PUT_TRIES)
+            fail_msg("put_begin: %s", err.text);
+        pause_ms(PUT_PAUSE_MS);
+    }
+}
+
+static inline void end_put(tamis_guard *guard, const char *key, const uint8_t token[TAMIS_GUARD_TOKEN]) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (int tries = 1; tamis_guard_put_end(guard, key_of(key), token, &err) != TAMIS_OK; tries++) {
+        if (tries == PUT_TRIES)
+            fail_msg("put_end: %s", err.text);
+        pause_ms(PUT_PAUSE_MS);
+    }
+}
+
 /* Writes a row through the guard. */
 static inline void put_row(tamis_guard *guard, guard_table *table, const char *key, const char *value) {
     uint8_t token[TAMIS_GUARD_TOKEN];
-    tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_guard_put_begin(guard, key_of(key), token, &err) != TAMIS_OK)
-        fail_msg("put_begin: %s", err.text);
+    begin_put(guard, key, token);
     guard_table_put(table, key, value);
-    if (tamis_guard_put_end(guard, key_of(key), token, &err) != TAMIS_OK)
-        fail_msg("put_end: %s", err.text);
+    end_put(guard, key, token);
 }
 
 #endif
