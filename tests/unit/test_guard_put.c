@@ -75,10 +75,10 @@ static void test_mark_of_a_lost_writer_expires(void **state) {
     guard_table_init(&table);
     options.cache_bytes = 1 << 20;
     options.cache_life_ms = 3600000;
-    options.mark_ms = 30;
+    options.mark_ms = 300;
     tamis_guard *guard = open_guard(&table, &options);
     assert_int_equal(tamis_guard_put_begin(guard, key_of("a"), token, NULL), TAMIS_OK);
-    pause_ms(40); /* a tenth more, and the clock */
+    pause_ms(400); /* a tenth more, and the clock */
     assert_row(guard, "a", "");
     assert_row(guard, "a", "");
     assert_int_equal(guard_table_loads(&table), 1);
