@@ -212,7 +212,7 @@ static void test_renewal_needs_the_token(void **state) {
     NEED_SERVER();
     guard_entry item = get(direct, key_of("k"));
 
-    redis_server_command(&server, "PEXPIRE t:{k}:lease 100");
+    redis_server_command(&server, "PEXPIRE t:{k}:lease 1000");
     OK(tamis__guard_entries_renew(direct, &item, 1, &err));
     check_life("t:{k}:lease", LEASE, LEASE);
     redis_server_command(&server, "PEXPIRE t:{k}:lease 3000");
