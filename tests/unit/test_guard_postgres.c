@@ -270,12 +270,12 @@ static void test_scan_streams_all_keys(void **state) {
 static void test_scan_outlasts_the_limit_of_a_row(void **state) {
     NEED_SERVER();
     tamis_guard_sql sql = sql_of("SELECT 'v'::text WHERE $1 = 'a'");
-    sql.keys = "SELECT 'a' FROM pg_sleep(0.6)";
+    sql.keys = "SELECT 'a' FROM pg_sleep(1.5)";
     tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
     void *session = NULL;
 
     assert_int_equal(tamis_guard_postgres_create(&source, &sql, NULL), TAMIS_OK);
-    assert_int_equal(source.connect(source.context, 300, &session, NULL), TAMIS_OK);
+    assert_int_equal(source.connect(source.context, 1000, &session, NULL), TAMIS_OK);
     assert_string_equal(scan_keys(&source, session, false), "a");
     close_source(&source, session);
 }
@@ -631,10 +631,10 @@ static void test_server_ends_a_slow_query(void **state) {
     void *session = NULL;
 
     assert_int_equal(tamis_guard_postgres_create(&source, &sql, NULL), TAMIS_OK);
-    assert_int_equal(source.connect(source.context, 200, &session, NULL), TAMIS_OK);
+    assert_int_equal(source.connect(source.context, 1000, &session, NULL), TAMIS_OK);
     const uint64_t start = tamis__now_ns();
-    assert_load_fails(&source, session, "a", 200, "TAMIS_E_TIMEOUT", "row: ");
-    assert_in_range(ms_since(start), 199, 5000);
+    assert_load_fails(&source, session, "a", 1000, "TAMIS_E_TIMEOUT", "row: ");
+    assert_in_range(ms_since(start), 999, 5000);
     close_source(&source, session);
 }
 
@@ -673,7 +673,8 @@ static void test_connection_that_is_killed(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
 
     assert_string_equal(load_text(&source, session, "a"), "v");
-    assert_string_equal(postgres_value(writer, "%s", kill_all), "1");
+    /* a session of the test before may not have ended yet */
+    assert_string_not_equal(postgres_value(writer, "%s", kill_all), "0");
     assert_load_fails(&source, session, "a", 5000, "TAMIS_E_IO", "row: ");
     assert_int_equal(source.scan(session, &scan, &err), TAMIS_E_IO);
     source.disconnect(session);
