@@ -76,7 +76,7 @@ static inline int connect_to(const running *run) {
     const struct sockaddr_in name = {.sin_family = AF_INET,
                                      .sin_port = htons((uint16_t)run->port),
                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&name, sizeof name), 0);
