@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # After a signal the filter of --filter is saved only if all records that it knows were printed and read.
+. "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 set -m # so that an interrupt is not ignored
 mkfifo in out
 # ended SIGNAL: ends the run $! by that signal.
@@ -92,12 +93,13 @@ echo 'a number'
 tamis dedup --filter f.tamis --count -q < in &
 exec 3> in
 printf 'a\nb\n' >&3
-sleep 0.5
+has_read in
+sleep 0.3
 ended TERM
 again
 echo 'nothing was read'
 tamis dedup --filter f.tamis < in &
 exec 3> in
-sleep 0.2
+handles_term
 ended TERM
 [ ! -e f.tamis ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # After an error or a signal the file of --filter is unchanged or does not exist, and a message says so.
+. "$TAMIS_SOURCE_DIR/tests/support/follow.bash"
 set -m # so that an interrupt is not ignored
 printf '%s\n' a b > in
 tamis dedup --filter f.tamis --expect 4 --kind classic in
@@ -34,6 +35,7 @@ echo "${PIPESTATUS[1]}"
 tamis dedup --filter f.tamis -o out2 pipe &
 exec 3> pipe
 echo c >&3
+has_read pipe
 sleep 0.3
 kill -INT $!
 wait $!

@@ -36,10 +36,12 @@ echo "status $?"
 follow thursday
 wait $!
 echo "status $?"
-follow wednesday
-sleep 0.3
+follow wednesday 2> remarks
+until grep -qs 'continues after' remarks; do sleep 0.02; done # the output ends at its last commit now
+has wednesday 13
 stop -TERM
 echo "status $?"
+cat remarks >&2
 follow thursday
 seq 13 14 >> log
 has thursday 14

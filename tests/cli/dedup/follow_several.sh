@@ -104,6 +104,11 @@ ls piped 2> /dev/null
 echo 'a pipe beside a followed file, in any order'
 echo file > e
 for order in 'e fifo' 'fifo e'; do
+    rm once
     echo pipe > fifo &
-    timeout -s TERM 1 tamis dedup --follow-input $order | sort
+    tamis dedup --follow-input $order > once &
+    has once file
+    has once pipe
+    stop -TERM
+    sort once
 done
