@@ -155,6 +155,15 @@ def add_until(port, answered, failure, number):
     return None
 
 
+def signal_later(answered, seconds, process, number):
+    """Sends a signal some seconds after the next key was answered as new."""
+    before, limit = len(answered), time.monotonic() + 30
+    while len(answered) == before and time.monotonic() < limit:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    os.kill(process, number)
+
+
 def run_load(port, answered, stop):
     failure = []
     threads = [threading.Thread(target=add_until, args=(port, answered, failure, i)) for i in range(4)]
@@ -175,7 +184,7 @@ def main():
         return
     if action == "drain":
         answered = set()
-        run_load(port, answered, lambda: (time.sleep(0.5), os.kill(int(sys.argv[3]), signal.SIGTERM)))
+        run_load(port, answered, lambda: signal_later(answered, 0.5, int(sys.argv[3]), signal.SIGTERM))
         print(len(answered))
         return
     oracle = sys.argv[-1]
@@ -186,7 +195,7 @@ def main():
     check_oracle(client, answered)
     before = len(answered)
     if action == "kill":
-        run_load(port, answered, lambda: (time.sleep(0.3), os.kill(int(sys.argv[3]), signal.SIGKILL)))
+        run_load(port, answered, lambda: signal_later(answered, 0.3, int(sys.argv[3]), signal.SIGKILL))
     if action == "full":
         error = add_until(port, answered, [], 1)
         if not error or "no space left" not in error:

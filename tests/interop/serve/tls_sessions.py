@@ -14,7 +14,7 @@ database: {sqlite: memory}
 tls: {cert: cert.pem, key: key.pem, cacert: cert.pem}
 keyspaces:
   - {keys: 'long:*', timeout: 60s, row: "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c
-     WHERE n < 9000000) SELECT max(n) * 0 + ?1 FROM c"}
+     WHERE n < 5000000) SELECT max(n) * 0 + ?1 FROM c"}
 """
 
 
