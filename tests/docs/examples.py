@@ -43,7 +43,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 PROGRAMS = os.path.join(SOURCE, "docs", "examples")
 CLIENTS = os.path.join(PROGRAMS, "redis")
 GUAVA = os.environ.get("TAMIS_GUAVA_JAR", "/usr/share/java/guava.jar")
-TIMEOUT = 120  # seconds for a block
+TIMEOUT = 250  # seconds for a block
 # (document, what the block has): why it is not run
 NOT_RUN = {
     ("docs/guide/c-api.md", "cc dedup.c"): "tamis is not installed; checks/install builds this program against an installed copy",
@@ -172,11 +172,16 @@ class Guard:
             file.write(config.replace("127.0.0.1:6390", "127.0.0.1:0"))
         self.process = subprocess.Popen([tamis, "serve", "config.yaml"], cwd=self.directory, stdin=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        serving = re.search(r"serving at 127\.0\.0\.1:(\d+)", line)
-        if not serving:
-            self.stop()
-            raise Missing("libtamis-server") if "built without" in line else Failure(f"tamis serve: {line}")
+        # Another thread reads the keys of the filter, which the examples need.
+        serving, has_keys, printed = None, "all_keys" not in config, ""
+        while not (serving and has_keys):
+            line = self.process.stderr.readline()
+            if not line:
+                self.stop()
+                raise Missing("libtamis-server") if "built without" in printed else Failure(f"tamis serve: {printed}")
+            printed += line
+            serving = serving or re.search(r"serving at 127\.0\.0\.1:(\d+)", line)
+            has_keys = has_keys or "the filter has" in line
         self.port = serving.group(1)
 
     def stop(self):
@@ -198,13 +203,16 @@ class Reader:
                             if name not in ("NO_COLOR", "TAMIS_KERNEL", "COLUMNS")}
         self.environment.update(PATH=os.path.dirname(tamis) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
 
-    def run(self, command, text=None):
-        try:
-            done = subprocess.run(command, cwd=self.directory, env=self.environment, input=text, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=TIMEOUT, check=False)
-        except subprocess.TimeoutExpired as late:
-            raise Failure(f"not done after {TIMEOUT} seconds") from late
-        return done.returncode, done.stdout.decode(errors="replace")
+    def run(self, command):
+        with subprocess.Popen(command, cwd=self.directory, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, start_new_session=True) as process:
+            try:
+                printed = process.communicate(timeout=TIMEOUT)[0]
+            except subprocess.TimeoutExpired as late:
+                os.killpg(process.pid, signal.SIGKILL)  # also those in the background, which may have the pipe open
+                printed = process.communicate()[0].decode(errors="replace")
+                raise Failure(f"not done after {TIMEOUT} seconds; printed:\n{printed}") from late
+            return process.returncode, printed.decode(errors="replace")
 
     def local(self, text):
         """The text, with our server in place of the one that it names, and with this source tree."""
