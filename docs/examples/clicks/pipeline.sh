@@ -26,14 +26,17 @@ esac
 
 # keep NAME: starts it, and again unless it ends in order.
 keep() {
-    local pid
-    trap 'kill -TERM "$pid"; wait "$pid"; exit' TERM
-    while :; do
+    local pid='' stopping='' status
+    # Without a process, the signal only ends the loop.
+    trap 'stopping=1; [ -z "$pid" ] || { kill -TERM "$pid"; wait "$pid"; exit; }' TERM
+    while [ -z "$stopping" ]; do
         "$0" "${1%-*}" "$1" &
         pid=$!
+        [ -z "$stopping" ] || { kill -TERM "$pid"; wait "$pid"; exit; } # it came just before
         echo "$1: process $pid" >&2
         wait "$pid"
-        echo "$1: ended with status $?; it is started again" >&2
+        status=$? pid=''
+        echo "$1: ended with status $status; it is started again" >&2
         sleep 1
     done
 }
