@@ -4,6 +4,7 @@
 # sleeps until another has its partitions. All counts are those of an undisturbed run. The same in a cluster. Then a Redis that
 # loses its last writes, one that is replaced by its replica, and what must be refused. Counters are numbers, sums and HyperLogLogs. ctest: peers
 # ctest: torture
+# ctest: timeout=900
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -171,13 +172,13 @@ step "a member sleeps, and another one takes its partitions"
 for ((round = 0; round < rounds; round++)); do
     records $((first + round)) 15000 > "$work/more"
     cat "$work/more" >> "$work/all"
-    slowly 10 0.1 < "$work/more" | produce &
-    producer=$!
+    : > "$work/err.a"
     export KAFKA_FAULT=script:pause:$((2 + RANDOM % 3))
     LD_PRELOAD=$TAMIS_INTEROP_DIR/kafka_preload.so start a
     unset KAFKA_FAULT
     a=$member
-    wait $producer
+    await_remark ' partitions are assigned to this process$'
+    slowly 20 0.1 < "$work/more" | produce # several scripts
     for _ in {1..100}; do
         ! grep -q '^State:.T' "/proc/$a/status" || break
         sleep 0.1
@@ -285,7 +286,7 @@ done
 step "a replica, and a failover to it"
 group=replicated
 redis_start --repl-diskless-sync-delay 0
-master=$redis_pid uri="$redis_uri?replicas=1&patience=1s"
+master=$redis_pid uri="$redis_uri?replicas=1&patience=20s"
 redis_start --replicaof 127.0.0.1 "$redis_port"
 for _ in {1..100}; do
     ! redis_command info replication | grep -q '^master_link_status:up' || break
@@ -293,6 +294,7 @@ for _ in {1..100}; do
 done
 drain a
 compare "a replica" "$work/all" "$redis_port"
+uri=${uri/20s/1s}
 : > "$work/err.a"
 start a
 await_remark ' partitions are assigned to this process$'

@@ -4,6 +4,7 @@
 # stopped until another one has its partitions, and wakes up; the broker is killed, also in front of A2. Each time the
 # outputs must be those of an undisturbed run. Last, another cluster takes the place of the broker: the member must end. ctest: peers
 # ctest: torture
+# ctest: timeout=900
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -125,6 +126,7 @@ for ((i = 0; i < 300; i++)); do
     ! grep -q '^State:.T' "/proc/$a/status" || break
     sleep 0.1
 done
+((i < 300)) || fail "A2 without a broker: the member does not sleep"
 kafka_stop
 kill -CONT "$a"
 sleep 6
@@ -134,6 +136,7 @@ for ((i = 0; i < 300; i++)); do
     kill -0 "$a" 2> /dev/null || fail "A2 without a broker: the member has ended"
     sleep 0.1
 done
+((i < 300)) || fail "A2 without a broker: the member does not go on"
 sleep 1
 kill -TERM "$a"
 wait "$a" || [ $? = 143 ] || fail "A2 without a broker: not status 143"

@@ -195,7 +195,7 @@ void rd_kafka_DeleteRecords(rd_kafka_t *handle, rd_kafka_DeleteRecords_t **reque
     if (!is_fault(fault, "lost"))
         call(handle, requests, count, options, queue);
     if (is_fault(fault, "after"))
-        usleep(500000);
+        usleep(3000000);
     die_if(is_fault(fault, "after"));
 }
 

@@ -53,9 +53,10 @@ printf 'a\nb\na\n' | kcat -b "$kafka_brokers" -P -t in
 printf '%s\n' '# of this test' '' 'security.protocol=sasl_plaintext' ' sasl.mechanism = PLAIN ' 'sasl.username=tamis' \
     'sasl.password=wrong' > "$work/config" # the option wins
 
-# dedup PASSWORD OPTION...: becomes the command
+# dedup PASSWORD OPTION...: becomes the command, which ends after $limit seconds
+limit=30
 dedup() {
-    exec timeout 30 tamis kafka dedup --brokers "$secured" --group g --from in --to out --duplicates-to again \
+    exec timeout "$limit" tamis kafka dedup --brokers "$secured" --group g --from in --to out --duplicates-to again \
         --window 1s --step 100ms --commit-every 100ms "${@:2}" --config "$work/config" -X "sasl.password=$1"
 }
 # refused PATTERN: ends with status 2 and such a message
@@ -98,7 +99,7 @@ allow topic $state READ
 grep -qE '"lag": 0, "rate": 0.0, "state_low": 0, "state_end": [1-9][0-9]*, "state_to": [1-9][0-9]*, "state_bytes": [1-9][0-9]*, "newest": 1[0-9]{12}, ' "$work/status" ||
     fail "the status: $(cat "$work/status")"
 # Without the right to remove expired keys it goes on, and says so. It notices a right that comes later.
-dedup sieve 2> "$work/err" &
+limit=120 dedup sieve 2> "$work/err" & # a request that was refused is repeated after 10 seconds
 member=$!
 until_said() { # PATTERN
     local i
@@ -107,6 +108,7 @@ until_said() { # PATTERN
         echo c | kcat -b "$kafka_brokers" -P -t in
         sleep 0.1
     done
+    fail "never: $1: $(cat "$work/err")"
 }
 until_said 'are not removed'
 allow topic $state DELETE

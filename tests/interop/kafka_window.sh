@@ -4,6 +4,7 @@
 # late. Each record gets the answer of an oracle that has seen all of them in order. State records that have expired are
 # removed from the state topic, and removing more is noticed. ctest: peers
 # ctest: torture
+# ctest: timeout=900
 set -euo pipefail
 export PATH=$TAMIS_BUILD_DIR/bin:$PATH
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -57,6 +57,13 @@ cluster__relay() {
     cluster_relays+=($!)
 }
 
+cluster__relays_run() {
+    local relay
+    for relay in "${cluster_relays[@]}"; do
+        kill -0 "$relay" || return 1
+    done
+}
+
 cluster_start() {
     local try broker formats
     for try in 1 2 3 4 5; do
@@ -77,7 +84,7 @@ cluster_start() {
             cluster__run $broker
             cluster__relay $broker
         done
-        ! cluster_await || ! kill -0 "${cluster_relays[@]}" || return 0
+        ! cluster_await || ! cluster__relays_run || return 0
         kafka_stop
     done
     echo "three brokers do not start: $(tail -qn 3 "$kafka_dir"/?/log "$kafka_dir"/?/format 2> /dev/null)" >&2
