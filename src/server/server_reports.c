@@ -49,12 +49,8 @@ static void report_failed_scan(tamis_server *server, server_guard *guard, const 
                       : keyspace->redis_filter                 ? "redis_filter cannot be used"
                       : keyspace->notify && !now->is_listening ? "notifications cannot be received"
                                                                : "all_keys cannot be read",
-                      why->text, now->has_filter ? ", and the former filter stays" : "");
-}
-
-/* True for a Redis that does not answer, which report_parts tells. */
-static bool is_unreachable(const tamis_error *why) {
-    return why->status == TAMIS_E_IO || why->status == TAMIS_E_TIMEOUT;
+                      why->text,
+                      now->has_filter && !keyspace->redis_filter ? ", and the former filter stays" : "");
 }
 
 static void report_filter(tamis_server *server, server_guard *guard, const tamis_guard_stats *now) {
@@ -64,7 +60,7 @@ static void report_filter(tamis_server *server, server_guard *guard, const tamis
     const bool fails = tamis_guard_filter_error(guard->guard, &why) != TAMIS_OK;
 
     if (fails && now->failed_scans > before->failed_scans) {
-        if (keyspace->redis_filter ? !is_unreachable(&why) : !guard->is_down || has_foreign_filter(guard))
+        if (keyspace->redis_filter ? guard->silences == 0 : !guard->is_down || has_foreign_filter(guard))
             report_failed_scan(server, guard, now, &why);
     } else if (!fails && (guard->scan_fails || (now->scans > before->scans &&
                                                 (before->scans == 0 || has_foreign_filter(guard))))) {

@@ -24,6 +24,7 @@
 /* A key of a job. Its bytes are copied to the end of the job. */
 typedef struct write_key {
     server_guard *guard;
+    server_guard *former; /* DEL: before the last reload, to be released */
     tamis_key key, row;   /* the row's key is the end of the key */
     server_token *tokens; /* DEL: those of the key */
 } write_key;
@@ -142,14 +143,21 @@ static bool restart_finish(tamis_server *server, write_job *job) {
         if (!guard || guard == key->guard)
             continue;
         atomic_fetch_add(&guard->references, 1);
-        tamis__keyspace_release(server, key->guard);
+        key->former = key->guard;
         key->guard = guard;
         key->row = row;
         is_moved = true;
     }
-    if (is_moved)
-        tamis__server_work(server, &job->job);
-    return is_moved;
+    if (!is_moved)
+        return false;
+    /* First, since a release may have a worker close the guard, which takes long. */
+    tamis__server_work(server, &job->job);
+    for (size_t i = 0; i < job->count; i++) {
+        if (job->keys[i].former)
+            tamis__keyspace_release(server, job->keys[i].former);
+        job->keys[i].former = NULL;
+    }
+    return true;
 }
 
 static void finish_job(tamis_server *server, write_job *job) {

@@ -249,6 +249,7 @@ static void test_a_reload_during_a_finish(void **state) {
     assert_int_equal(kill(redis.pid, SIGSTOP), 0);
     send_text(fd, "DEL item:3 item:2\r\n");
     query(other, "PING\r\n", "+PONG\r\n");
+    pause_ms(100); /* else the reload might be first, and nothing would be tested */
     write_config(MEMORY "keyspaces: [{" LISTED "}]\n");
     tamis_server_reload(run.server);
     wait_for_log(&run, "config.yaml: read again\n");

@@ -65,8 +65,9 @@ typedef struct tamis_guard_source {
     tamis_status (*scan_new)(void *session, tamis_guard_scan *scan, tamis_error *err);
     /* Passes at least the keys of rows that are committed after the session's first call. The first call
      * returns at once; then the guard calls `scan`. A later call returns when there are keys, or after
-     * timeout_ms. The guard deletes cached answers of the keys, so rows that change may be passed too. The session has no other use. After a failure, the guard opens another session, and uses
-     * its filter meanwhile. NULL: the database reports no keys. Needs `scan`. */
+     * timeout_ms. The guard deletes cached answers of the keys, so keys of changed rows may be passed too. The
+     * session has no other use. After a failure, the guard opens another session, and uses its filter
+     * meanwhile. NULL: the database reports no keys. Needs `scan`. */
     tamis_status (*listen)(void *session, uint32_t timeout_ms, tamis_guard_scan *scan, tamis_error *err);
 } tamis_guard_source;
 
@@ -111,9 +112,9 @@ typedef struct tamis_guard_sql {
      * search_path. SQLite: they run once, before the first session. They may fill the database
      * "file:NAME?mode=memory&cache=shared", which then lives as long as the source. */
     const char *init;
-    /* NULL, or the channel on which PostgreSQL notifies of keys of new and changed rows, as `keys` returns them;
-     * needs `keys`. A trigger on the table calls pg_notify(channel, key). The session of LISTEN must reach the
-     * server itself, not a pool of connections for single transactions. Keys are text, not bytea. */
+    /* NULL, or the channel on which PostgreSQL notifies of keys of new and changed rows, as `keys` returns
+     * them; needs `keys`. A trigger on the table calls pg_notify(channel, key). The session of LISTEN must
+     * reach the server itself, not a pool of connections for single transactions. Keys are text, not bytea. */
     const char *channel;
 } tamis_guard_sql;
 
@@ -219,10 +220,11 @@ typedef struct tamis_guard_options {
     const char *filter_file, *keys_file;
     /*
      * NULL, or the name of the filter in `redis`, if the source has no `scan` and there is no file. A name is
-     * that of tamis_redis_filter_open, with layout tamis or redisson. The guard queries the filter there, after
-     * level 2, and never caches "absent". So the filter hides no row whose key was added before the commit, by
-     * whatever program. But a lookup between add and commit may cache a null: use puts, which also add the key,
-     * or call tamis_guard_put_end after the commit. `fpr` has no meaning.
+     * that of tamis_redis_filter_open, with layout tamis. The filter must have the keys of all rows. The guard
+     * queries it there, after level 2, and never caches "absent". So it hides no row whose key was added before
+     * the commit, by whatever program. (A lookup that joins one in progress gets the answer of that one.) But a
+     * lookup between add and commit may cache a null: use puts, which also add the key, or call
+     * tamis_guard_put_end after the commit. `fpr` has no meaning.
      *
      * The filter does not answer while it is missing or damaged, or while Redis fails. The guard tries again
      * every scan_new_ms. What a failover of Redis loses without a trace is absent.
@@ -261,8 +263,8 @@ TAMIS_API void tamis_guard_close(tamis_guard *guard);
  * TAMIS_E_TIMEOUT after timeout_ms. If there is no filter because a scan, a file or the filter in Redis failed,
  * returns its error at once. */
 TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t timeout_ms, tamis_error *err);
-/* Returns the error of the last scan, file or lookup in redis_filter if it failed, else TAMIS_OK. The guard tries
- * again by itself. */
+/* Returns the error of the last scan, file or lookup in redis_filter if it failed, else TAMIS_OK. The guard
+ * tries again by itself. */
 TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
 
 /* The servers of a guard. */

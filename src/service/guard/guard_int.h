@@ -59,6 +59,11 @@ static inline uint32_t guard_next_pause(uint32_t pause, uint32_t min, uint32_t m
     return pause == 0 ? min : pause > max / 2 ? max : 2 * pause;
 }
 
+/* True if the filter is in Redis, and no key may pass without its answer. */
+static inline bool guard_needs_redis_filter(const tamis_guard *guard) {
+    return guard->redis_filter && guard->options.without_filter == TAMIS_GUARD_CLOSED;
+}
+
 /* Returns a time in nanoseconds, of a clock that does not stop in suspend; see guard_clock.c. */
 uint64_t tamis__guard_now(void);
 /* Returns an error for a source that returns a status without a message. */
@@ -66,7 +71,7 @@ tamis_error tamis__guard_no_message(const tamis_guard *guard);
 /* Returns the cached answer with a reference, or NULL. A silent guard does not use nulls: their rows may
  * exist by now. */
 guard_blob *tamis__guard_find_cached(tamis_guard *guard, guard_hash hash, uint64_t now);
-/* TAMIS_E_BUSY: without_filter is TAMIS_GUARD_CLOSED, and the filter does not answer; this returns the error. */
+/* Returns TAMIS_E_BUSY: the filter does not answer, and without_filter is TAMIS_GUARD_CLOSED. */
 tamis_status tamis__guard_fail_filter(const tamis_guard *guard, tamis_error *err);
 /* TAMIS_E_INVALID: an empty key. TAMIS_E_TOO_LONG: more than TAMIS_GUARD_KEY_MAX bytes. */
 tamis_status tamis__guard_check_key(const tamis_guard *guard, tamis_key key, tamis_error *err);

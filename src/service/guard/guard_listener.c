@@ -7,7 +7,7 @@
  *
  * A row is committed before the session listens, or is reported. So a scan that begins after that, and the
  * reports, together have all keys. After a lost session the same holds from the next scan on; until then the
- * filter may lack rows of that time.
+ * filter may lack rows of that time. Reported keys also lose their cached answers.
  */
 #include "service/guard/guard_listener.h"
 
@@ -43,19 +43,19 @@ struct guard_listener {
     bool is_closing;
 };
 
-/* Adds up to GUARD_BATCH keys to the filter, and deletes their cached answers. A lookup that has read an entry
- * before its deletion is still in progress then, so the cache is the last. */
+/* Adds up to GUARD_BATCH keys to the filter, and deletes their cached answers, also if the filter cannot take
+ * them. A lookup that has read an entry before its deletion is still in progress then, so the cache is last. */
 static tamis_status add_batch(tamis_guard *guard, const tamis_key *keys, size_t count, tamis_error *err) {
     tamis_hash hashes[GUARD_BATCH];
     tamis_status status = tamis_hash_many(guard->hasher, keys, count, hashes, err);
-    for (size_t i = 0; status == TAMIS_OK && i < count; i++)
-        status = tamis__guard_filter_add(guard->filter, keys[i], &hashes[i], err);
     if (status != TAMIS_OK)
         return status;
+    for (size_t i = 0; status == TAMIS_OK && i < count; i++)
+        status = tamis__guard_filter_add(guard->filter, keys[i], &hashes[i], err);
     tamis__guard_redis_forget(guard->lookups, keys, count);
     for (size_t i = 0; i < count; i++)
         tamis__guard_lookups_unmark(guard->lookups, guard_hash_of(&hashes[i]), NULL);
-    return TAMIS_OK;
+    return status;
 }
 
 static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_error *err) {

@@ -247,8 +247,7 @@ static tamis_status add_waiter(guard_lookups *lookups, const guard_request *requ
     if (lookups->count >= lookups->count_max)
         return refuse_request(lookups, err);
     const bool has_redis = tamis__guard_redis_works(lookups, now);
-    if (!has_redis && lookups->guard->redis_filter &&
-        lookups->guard->options.without_filter == TAMIS_GUARD_CLOSED)
+    if (!has_redis && guard_needs_redis_filter(lookups->guard))
         return tamis__guard_fail_filter(lookups->guard, err);
     lookup = begin_lookup(lookups, request, has_redis ? GUARD_STAGE_REDIS : GUARD_STAGE_LOAD);
     if (!lookup)

@@ -232,7 +232,7 @@ void tamis__guard_redis_skip(guard_lookups *lookups, guard_lookup *lookup);
 bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now);
 /* Lookups that have waited too long for Redis go on with the source. */
 void tamis__guard_redis_give_up(guard_lookups *lookups, uint64_t now);
-/* Deletes the entries and leases of up to GUARD_BATCH keys. Does nothing if Redis does not work. Locks, and
+/* Deletes the entries and leases of up to GUARD_BATCH keys, if there is a Redis and it answers. Locks, and
  * waits for Redis. */
 void tamis__guard_redis_forget(guard_lookups *lookups, const tamis_key *keys, size_t count);
 /* Stops using Redis for a while, twice as long as the last time. */

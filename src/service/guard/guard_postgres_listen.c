@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys of new rows, by LISTEN and NOTIFY. A trigger notifies a channel of the key, and the server sends that
+ * Keys of new and changed rows, by LISTEN and NOTIFY. A trigger notifies a channel of the key, and the server sends that
  * after the commit. It keeps nothing for a session that is not connected.
  *
- *     CREATE TRIGGER ... AFTER INSERT ... EXECUTE FUNCTION ...     pg_notify('channel', NEW.id::text)
+ *     CREATE TRIGGER ... AFTER INSERT OR ... EXECUTE FUNCTION ...  pg_notify('channel', NEW.id::text)
  *     a session that listens                                      waits for its socket, PQnotifies
  */
 #include <poll.h>

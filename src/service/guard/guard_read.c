@@ -101,8 +101,7 @@ static tamis_status hash_pending(const tamis_guard *guard, find_batch *batch, ta
 /* A filter that hashes keys by itself comes first: keys that it answers need no second hash. */
 static tamis_status find_batch_of(tamis_guard *guard, find_batch *batch, tamis_error *err) {
     const bool is_first = guard->filter && !tamis__guard_filter_needs_hashes(guard->filter);
-    if (guard->redis_filter && guard->options.without_filter == TAMIS_GUARD_CLOSED &&
-        !tamis__guard_redis_filter_works(guard->redis_filter))
+    if (guard_needs_redis_filter(guard) && !tamis__guard_redis_filter_works(guard->redis_filter))
         return tamis__guard_fail_filter(guard, err);
     tamis_status status = is_first ? find_in_filter(guard, batch, err) : TAMIS_OK;
     if (status == TAMIS_OK)

@@ -38,6 +38,7 @@ enum {
     OUT_MAX_MS = 2000,
     PAUSE_MIN_MS = 5, /* from *leased* to the next G2 */
     PAUSE_MAX_MS = 100,
+    REFUSED_MS = 60000,   /* from one try of a filter in Redis that is refused to the next */
     BATCH_BYTES = 4 << 20 /* of values in a batch, unless one is larger */
 };
 
@@ -61,7 +62,7 @@ bool tamis__guard_redis_works(const guard_lookups *lookups, uint64_t now) {
 void tamis__guard_redis_skip(guard_lookups *lookups, guard_lookup *lookup) {
     tamis_error why = TAMIS_ERROR_INIT;
     const tamis_guard *guard = lookups->guard;
-    if (!guard->redis_filter || lookup->is_in_filter || guard->options.without_filter == TAMIS_GUARD_OPEN) {
+    if (lookup->is_in_filter || !guard_needs_redis_filter(guard)) {
         tamis__guard_lookups_move(lookups, lookup, GUARD_STAGE_LOAD);
         return;
     }
@@ -86,16 +87,15 @@ void tamis__guard_redis_leave_out(guard_lookups *lookups, uint64_t now, const ta
 void tamis__guard_redis_forget(guard_lookups *lookups, const tamis_key *keys, size_t count) {
     tamis_error why = TAMIS_ERROR_INIT;
     guard_entry entries[GUARD_BATCH];
-    pthread_mutex_lock(&lookups->mutex);
-    const bool works = tamis__guard_redis_works(lookups, tamis__now_ns());
-    pthread_mutex_unlock(&lookups->mutex);
-    if (!works)
+    if (!lookups->guard->entries)
         return;
     for (size_t i = 0; i < count; i++)
         entries[i] = (guard_entry){.key = keys[i]};
     if (tamis__guard_entries_forget(lookups->guard->entries, entries, count, &why) == TAMIS_OK)
         return;
     count_up(&lookups->guard->counters.redis_errors, 1);
+    if (why.status != TAMIS_E_IO && why.status != TAMIS_E_TIMEOUT)
+        return;
     pthread_mutex_lock(&lookups->mutex);
     tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
     pthread_mutex_unlock(&lookups->mutex);
@@ -285,6 +285,12 @@ static bool answer_absent(guard_lookups *lookups, guard_lookup *lookup) {
     return true;
 }
 
+/* Returns the pause after an error of the filter itself. A filter of RedisBloom is read whole to be refused. */
+static uint64_t filter_pause(const guard_lookups *lookups, tamis_status status) {
+    const uint32_t pause = lookups->guard->options.scan_new_ms;
+    return status == TAMIS_E_UNSUPPORTED && pause < REFUSED_MS ? REFUSED_MS : pause;
+}
+
 /* True if the filter answers, or is to be tried again. */
 static bool may_query_filter(const guard_lookups *lookups) {
     return tamis__guard_redis_filter_works(lookups->guard->redis_filter) ||
@@ -309,19 +315,20 @@ static tamis_status query_filter(guard_lookups *lookups, const tamis_key *keys, 
     if (status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT)
         tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
     else
-        lookups->filter_at = tamis__now_ns() + lookups->guard->options.scan_new_ms * GUARD_NS_OF_MS;
+        lookups->filter_at = tamis__now_ns() + filter_pause(lookups, status) * GUARD_NS_OF_MS;
     return status;
 }
 
 /* Applies the answer of the filter to a lookup. NULL: there was none. True: the lookup goes on to G2. */
-static bool needs_entry(guard_lookups *lookups, guard_lookup *lookup, const tamis_answer *answer) {
+static bool apply_filter_answer(guard_lookups *lookups, guard_lookup *lookup, const tamis_answer *answer) {
     if (lookup->stage != GUARD_STAGE_BATCHED)
         return false;
     if (answer && *answer == TAMIS_ABSENT)
         return !answer_absent(lookups, lookup);
     if (answer)
         lookup->is_in_filter = true;
-    if (lookup->is_in_filter || lookups->guard->options.without_filter == TAMIS_GUARD_OPEN)
+    if (tamis__guard_redis_works(lookups, tamis__now_ns()) &&
+        (lookup->is_in_filter || !guard_needs_redis_filter(lookups->guard)))
         return true;
     tamis__guard_redis_skip(lookups, lookup);
     return false;
@@ -338,7 +345,7 @@ static void filter_batch(guard_lookups *lookups, redis_batch *batch) {
         may_query_filter(lookups) && query_filter(lookups, keys, batch->count, answers) == TAMIS_OK;
     for (size_t i = 0; i < batch->count; i++) {
         guard_lookup *lookup = batch->lookups[i];
-        if (needs_entry(lookups, lookup, is_answered ? &answers[i] : NULL)) {
+        if (apply_filter_answer(lookups, lookup, is_answered ? &answers[i] : NULL)) {
             batch->lookups[left] = lookup;
             batch->entries[left++] = batch->entries[i];
         } else {
@@ -435,6 +442,13 @@ static uint64_t renewal_interval(const guard_lookups *lookups) {
     return lookups->guard->options.lease_ms * GUARD_NS_OF_MS / 6;
 }
 
+/* True if there is something to do. It may have come while the mutex was unlocked. */
+static bool has_queued(guard_lookups *lookups) {
+    return tamis__guard_lookups_first(lookups, GUARD_STAGE_REDIS) ||
+           tamis__guard_lookups_first(lookups, GUARD_STAGE_STORE) ||
+           tamis__guard_lookups_first(lookups, GUARD_STAGE_RELEASE);
+}
+
 void *tamis__guard_redis_run(void *context) {
     guard_lookups *lookups = context;
     redis_batch batch;
@@ -449,7 +463,7 @@ void *tamis__guard_redis_run(void *context) {
         bool has_worked = end_leases(lookups, &batch, GUARD_STAGE_STORE, CALL_STORE);
         has_worked |= end_leases(lookups, &batch, GUARD_STAGE_RELEASE, CALL_RELEASE);
         has_worked |= get_entries(lookups, &batch);
-        if (!has_worked && !lookups->is_redis_thread_over)
+        if (!has_worked && !has_queued(lookups) && !lookups->is_redis_thread_over)
             (void)tamis__cond_wait(&lookups->redis_cond, &lookups->mutex, next);
     }
     pthread_mutex_unlock(&lookups->mutex);

@@ -10,8 +10,7 @@
  * closed. The next call opens it again: somebody may have made the filter again.
  *
  * A lost filter must not answer: it would say of each row that it does not exist. Layout tamis notices lost
- * parts in each batch. Layout redisson has its parameters beside its bits, and notices that they are gone.
- * The other layouts are bits alone, which nobody can tell from those of an empty filter.
+ * parts in each batch. The bits of other layouts look like those of an empty filter when they are lost.
  */
 #include "service/guard/guard_redis_filter.h"
 
@@ -26,6 +25,7 @@
 #include "base/thread.h"
 #include "service/guard/guard_filter_file.h"
 #include "store/file/file_error.h"
+#include "store/redis/filter/redis_filter.h"
 
 struct guard_redis_filter {
     const tamis_allocator *memory;
@@ -45,6 +45,32 @@ struct guard_redis_filter {
     char name[];                         /* the secret follows */
 };
 
+static tamis_status check_layout(const char *name, const tamis_filter *filter, tamis_error *err) {
+    const char *layout = tamis_redis_filter_layout(filter);
+    if (!layout)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: is a filter of RedisBloom or of the Redis module, which can only be copied; "
+                           "copy it to a file by tamis copy, and name that",
+                           tamis__show(name).text);
+    if (strcmp(layout, "tamis") != 0)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: layout %s does not notice that its bits are lost; use layout tamis, or copy "
+                           "it to a file by tamis copy, and name that",
+                           tamis__show(name).text, layout);
+    return TAMIS_OK;
+}
+
+static tamis_status check_name(tamis_redis *redis, const char *name, const tamis_allocator *memory,
+                               tamis_error *err) {
+    tamis_filter *named;
+    tamis_status status = tamis__redis_name(&named, redis, name, memory, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = check_layout(name, named, err);
+    tamis_filter_free(named);
+    return status;
+}
+
 tamis_status tamis__guard_redis_filter_create(guard_redis_filter **filter, tamis_redis *redis,
                                               const tamis_guard_options *options,
                                               const tamis_allocator *memory, tamis_error *err) {
@@ -53,6 +79,11 @@ tamis_status tamis__guard_redis_filter_create(guard_redis_filter **filter, tamis
     guard_redis_filter *made = tamis__alloc(memory, size, _Alignof(guard_redis_filter));
     if (!made)
         return tamis__fail_nomem(err, options->redis_filter, size);
+    const tamis_status status = check_name(redis, options->redis_filter, memory, err);
+    if (status != TAMIS_OK) {
+        tamis__free(memory, made, size);
+        return status;
+    }
     made->memory = memory;
     made->redis = redis;
     made->secret_size = secret_size;
@@ -85,27 +116,12 @@ void tamis__guard_redis_filter_free(guard_redis_filter *filter) {
 
 /* ---- handles ---- */
 
-static tamis_status check_layout(const guard_redis_filter *filter, const tamis_filter *opened,
-                                 tamis_error *err) {
-    const char *layout = tamis_redis_filter_layout(opened);
-    if (!layout)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "%s: is a filter of RedisBloom or of the Redis module, which can only be copied; "
-                           "copy it to a file by tamis copy, and name that",
-                           tamis__show(filter->name).text);
-    if (strcmp(layout, "tamis") != 0 && strcmp(layout, "redisson") != 0)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "%s: layout %s does not notice that its bits are lost; use layout tamis or redisson",
-            tamis__show(filter->name).text, layout);
-    return TAMIS_OK;
-}
-
 /* Opens a handle that is not open. */
 static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handle, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *opened;
+    bool is_replaced; /* meanwhile: the next call follows */
     if (*handle)
         return TAMIS_OK;
     options.secret = filter->secret_size ? filter->name + filter->name_size : NULL;
@@ -114,7 +130,9 @@ static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handl
     tamis_status status = tamis_redis_filter_open(&opened, filter->redis, filter->name, &options, err);
     if (status != TAMIS_OK)
         return status;
-    status = check_layout(filter, opened, err);
+    status = check_layout(filter->name, opened, err);
+    if (status == TAMIS_OK) /* all parts: the next lookup has a key of one */
+        status = tamis__redis_check(opened, false, &is_replaced, err);
     if (status == TAMIS_OK)
         status = tamis_filter_metadata_get(opened, &metadata, err);
     if (status == TAMIS_OK)
@@ -126,9 +144,13 @@ static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handl
     return status;
 }
 
+static bool is_unreachable(tamis_status status) {
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+}
+
 /* After a failure, closes the handle unless the server alone is the reason. */
 static void close_failed(tamis_filter **handle, tamis_status status) {
-    if (status == TAMIS_OK || status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT || status == TAMIS_E_NOMEM)
+    if (status == TAMIS_OK || status == TAMIS_E_NOMEM || is_unreachable(status))
         return;
     tamis_filter_free(*handle);
     *handle = NULL;
@@ -163,14 +185,20 @@ tamis_status tamis__guard_redis_filter_find(guard_redis_filter *filter, const ta
 }
 
 tamis_status tamis__guard_redis_filter_add(guard_redis_filter *filter, tamis_key key, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     tamis_answer answer;
     pthread_mutex_lock(&filter->adding);
-    tamis_status status = open_handle(filter, &filter->adds, err);
+    /* While lookups fail, writers must not wait one after another. */
+    tamis_status status = tamis__guard_redis_filter_error(filter, &why);
     if (status == TAMIS_OK)
-        status = tamis_filter_add_many(filter->adds, &key, 1, &answer, NULL, err);
+        status = open_handle(filter, &filter->adds, &why);
+    if (status == TAMIS_OK)
+        status = tamis_filter_add_many(filter->adds, &key, 1, &answer, NULL, &why);
     close_failed(&filter->adds, status);
+    if (is_unreachable(status) && tamis__guard_redis_filter_works(filter))
+        note_result(filter, status, &why);
     pthread_mutex_unlock(&filter->adding);
-    return status;
+    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
 }
 
 /* ---- state ---- */

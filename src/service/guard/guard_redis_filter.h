@@ -13,23 +13,23 @@
  * A filter in the Redis of a guard, which other programs fill. It is queried there, and never copied: a key
  * is found as soon as its add was answered.
  *
- * A filter that is not there, is damaged, or does not answer gives no answer at all. Only layouts that notice
- * the loss of a filter are accepted.
+ * A filter that is not there, is damaged, or does not answer gives no answer at all. Only layout tamis notices
+ * the loss of a filter.
  */
 typedef struct guard_redis_filter guard_redis_filter;
 
-/* Copies name and secret of the options. Does not connect. `redis` must outlive it. TAMIS_E_NOMEM. */
+/* Copies name and secret of the options. Does not connect. `redis` must outlive it. TAMIS_E_INVALID: the name;
+ * TAMIS_E_UNSUPPORTED: its layout does not notice a loss; TAMIS_E_NOMEM. */
 tamis_status tamis__guard_redis_filter_create(guard_redis_filter **filter, tamis_redis *redis,
                                               const tamis_guard_options *options,
                                               const tamis_allocator *memory, tamis_error *err);
 void tamis__guard_redis_filter_free(guard_redis_filter *filter);
 
 /* Looks up keys. A handle that failed is opened again. Errors of tamis_redis_filter_open and of lookups;
- * TAMIS_E_UNSUPPORTED: the layout does not notice a loss, or the filter is RedisBloom's. One thread at a
- * time. */
+ * TAMIS_E_UNSUPPORTED: the filter is RedisBloom's. One thread at a time. */
 tamis_status tamis__guard_redis_filter_find(guard_redis_filter *filter, const tamis_key *keys, size_t count,
                                             tamis_answer *answers, tamis_error *err);
-/* Adds a key. The same errors. Any thread. */
+/* Adds a key, if the last lookup or add was answered. The same errors. Any thread. */
 tamis_status tamis__guard_redis_filter_add(guard_redis_filter *filter, tamis_key key, tamis_error *err);
 
 /* True if the last lookup was answered. Any thread. */

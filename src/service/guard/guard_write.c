@@ -167,7 +167,7 @@ tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key, const uin
     if (status != TAMIS_OK)
         return status;
     if (!token)
-        return add_to_filter(guard, key, &hash, err);
+        return guard->filter ? tamis__guard_filter_add(guard->filter, key, &hash, err) : TAMIS_OK;
     if (tamis__guard_lookups_renew(guard->lookups, guard_hash_of(&hash), token))
         return TAMIS_OK;
     guard_mark *mark = tamis__guard_lookups_mark(guard->lookups, guard_hash_of(&hash), key);
@@ -185,8 +185,8 @@ tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key, const uint8_
     tamis_status status = hash_key(guard, key, &hash, err);
     if (status != TAMIS_OK)
         return status;
-    if (!token) /* the row may be new */
-        status = add_to_filter(guard, key, &hash, err);
+    if (!token && guard->filter) /* the row may be new */
+        status = tamis__guard_filter_add(guard->filter, key, &hash, err);
     if (guard->entries) {
         const tamis_status unmarked =
             tamis__guard_entries_unmark(guard->entries, key, token, status == TAMIS_OK ? err : NULL);

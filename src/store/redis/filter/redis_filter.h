@@ -204,11 +204,12 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
                                  uint64_t seed, tamis_error *err);
 
 /* Sends the checks only, as after a batch that used every Redis key. *again: as for apply_checks. */
-tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again,
+                                                  tamis_error *err);
 
 /* Makes the handle of a filter by name, without calling its layout's open. The caller frees *made. */
-tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
-                               const tamis_allocator *allocator, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
+                                                 const tamis_allocator *allocator, tamis_error *err);
 /* Makes a second handle with the name, the plan and the hasher of `filter`, which outlives it, and with
  * another layout. The layout's state is empty. */
 tamis_status tamis__redis_name_beside(tamis_filter **made, const tamis_filter *filter,
