@@ -306,6 +306,28 @@ static void test_a_filter_in_redis(void **state) {
     assert_string_equal(redis_server_command(&redis, "FLUSHALL"), "OK");
 }
 
+/* A put of the guard before a reload is in the filter of the guard after it. */
+static void test_a_reload_to_a_filter_in_redis(void **state) {
+    (void)state;
+    NEED_SERVERS();
+    running run;
+    tamis_filter *filter = make_filter();
+
+    start(&run, config_of(database.uri, redis.uri, ITEMS ", timeout: 20s"));
+    wait_for_log(&run, "the filter has 2 keys\n");
+    const int fd = connect_to(&run);
+    wait_for_reply(fd, "GUARD.ADD item:2\r\n", "+OK\r\n");
+    write_config(config_of(database.uri, redis.uri, FILTERED));
+    tamis_server_reload(run.server);
+    wait_for_log(&run, "config.yaml: read again\n");
+    wait_for_log(&run, "the filter in Redis answers\n");
+    query(fd, "GET item:2\r\nGET item:1\r\nDEL item:2\r\n", "$3\r\ntwo\r\n$-1\r\n:1\r\n");
+    close(fd);
+    finish(&run);
+    tamis_filter_free(filter);
+    assert_string_equal(redis_server_command(&redis, "FLUSHALL"), "OK");
+}
+
 /* ---- checks ---- */
 
 static tamis_server_summary check(const char *config, running *run) {
@@ -421,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_a_reload_needs_its_servers),
         cmocka_unit_test(test_a_reload_during_a_finish),
         cmocka_unit_test(test_a_filter_in_redis),
+        cmocka_unit_test(test_a_reload_to_a_filter_in_redis),
         cmocka_unit_test(test_a_check_changes_nothing),
         cmocka_unit_test(test_a_check_reports_what_it_cannot_reach),
         cmocka_unit_test(test_a_check_tries_filters),
