@@ -68,7 +68,7 @@ class Serve:
 
     def is_ready(self):
         info = self.call("INFO guards")
-        return ":absent=" in info and "filter=0" not in info
+        return ",absent=" in info and "filter=0" not in info
 
     def call(self, command):
         """The text of a bulk reply."""
@@ -142,7 +142,7 @@ def measure(tamis, runs, scale):
 
 def check_levels(info, requests):
     """Fails if the GETs were not answered by the levels that are measured."""
-    fields = dict(field.split("=") for field in info.split("item:*:")[1].split("\r\n")[0].split(","))
+    fields = dict(field.split("=") for field in info.split("keys=item:*,")[1].split("\r\n")[0].split(","))
     need(int(fields["absent"]) >= 0.99 * requests, f"tamis serve: the filter answered {fields['absent']} of {requests}")
     need(int(fields["cache_hits"]) >= 0.99 * requests,
          f"tamis serve: the cache answered {fields['cache_hits']} of {requests}")

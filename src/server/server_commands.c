@@ -287,16 +287,43 @@ const server_command *tamis__server_command_find(tamis_key name) {
     return NULL;
 }
 
+static bool is_one_of(tamis_key name, const char *const *words) {
+    while (*words && !tamis__server_is_word(name, *words))
+        words++;
+    return *words != NULL;
+}
+
+/* A web page can have a browser send a request to this port, with commands in its body. Redis closes such a
+ * connection, too. */
+static bool refuse_http(server_client *client, tamis_key name) {
+    static const char *const words[] = {"post", "host:", NULL};
+
+    if (!is_one_of(name, words))
+        return false;
+    tamis__reply_error(tamis__client_reply(client), "ERR this is not an HTTP server");
+    tamis__client_flush(client);
+    client->finishes = true;
+    client->server->protocol_errors++;
+    tamis__server_log_client(client, "HTTP, which may come from a web page");
+    return true;
+}
+
 static void refuse_unknown(server_client *client, const tamis_key *arguments, size_t count) {
+    static const char *const writes[] = {"set",  "setex",  "psetex",  "setnx", "mset",
+                                         "incr", "expire", "pexpire", "hset",  NULL};
     char text[160];
     size_t used = 0;
 
     text[0] = '\0';
+    if (refuse_http(client, arguments[0]))
+        return;
     for (size_t i = 1; i < count && used < 128; i++) {
         const size_t shown = arguments[i].size < 128 - used ? arguments[i].size : 128 - used;
         used += (size_t)snprintf(text + used, sizeof text - used, "'%.*s' ", (int)shown,
                                  (const char *)arguments[i].data);
     }
+    if (is_one_of(arguments[0], writes))
+        snprintf(text, sizeof text, "... Rows are written in the database; send DEL after that");
     client->server->unknown_calls++;
     tamis__reply_error(
         tamis__client_reply(client), "ERR unknown command '%.*s', with args beginning with: %s",

@@ -172,6 +172,8 @@ static tamis_status check_filter(const config_reader *in, const yaml_node_t *nod
         return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
     if (keyspace->notify && !keyspace->all_keys)
         return tamis__config_fail(in, node,
+    if (keyspace->notify && is_from_elsewhere)
+        return tamis__config_fail(in, node, "notify: is for all_keys, and %s is given; remove one", filter);
                                   "notify: needs all_keys, which finds rows of times without a "
                                   "connection; add it");
     if (keyspace->filter_file && keyspace->keys_file)

@@ -57,9 +57,9 @@ static void append_keyspaces(const tamis_server *server, struct evbuffer *text) 
         if (tamis_guard_stats_get(guard->guard, &stats, NULL) != TAMIS_OK)
             continue;
         append(text,
-               "%s:absent=%" PRIu64 ",cache_hits=%" PRIu64 ",redis_hits=%" PRIu64 ",loads=%" PRIu64
-               ",failed_loads=%" PRIu64 ",missing_loads=%" PRIu64,
-               guard->keyspace->pattern, stats.absent, stats.cache_hits, stats.redis_hits, stats.loads,
+               "guard%zu:keys=%s,absent=%" PRIu64 ",cache_hits=%" PRIu64 ",redis_hits=%" PRIu64
+               ",loads=%" PRIu64 ",failed_loads=%" PRIu64 ",missing_loads=%" PRIu64,
+               i, guard->keyspace->pattern, stats.absent, stats.cache_hits, stats.redis_hits, stats.loads,
                stats.failed_loads, stats.missing_loads);
         append(text,
                ",joined=%" PRIu64 ",refused=%" PRIu64 ",timeouts=%" PRIu64 ",waiting=%" PRIu64

@@ -72,14 +72,16 @@ static void report_filter(tamis_server *server, server_guard *guard, const tamis
 static void report_queries(tamis_server *server, server_guard *guard, const tamis_guard_stats *now) {
     const tamis_guard_stats *before = &guard->last_stats;
     const uint64_t failed = now->failed_loads - before->failed_loads;
+    tamis_error why = TAMIS_ERROR_INIT;
 
     if (guard->is_down)
         return;
-    if (failed > 0 && !guard->load_fails)
-        tamis__server_log(server,
-                          "keyspace '%.80s': queries fail, %" PRIu64 " in a second; clients get the reason",
-                          guard->keyspace->pattern, failed);
-    else if (failed == 0 && guard->load_fails && now->loads > before->loads)
+    if (failed > 0 && !guard->load_fails) {
+        (void)tamis_guard_health(guard->guard, TAMIS_GUARD_QUERY, &why);
+        tamis__server_log(server, "keyspace '%.80s': queries fail, %" PRIu64 " in a second: %s",
+                          guard->keyspace->pattern, failed,
+                          why.status == TAMIS_OK ? "they are answered again" : why.text);
+    } else if (failed == 0 && guard->load_fails && now->loads > before->loads)
         tamis__server_log(server, "keyspace '%.80s': queries are answered again", guard->keyspace->pattern);
     else
         return;

@@ -483,7 +483,7 @@ static void test_a_file_that_is_older_than_the_news(void **state) {
         pause_ms(5);
     assert_int_equal(err.status, TAMIS_E_CHANGED);
     assert_non_null(
-        strstr(err.text, " s old, and Redis has the keys of puts of the last 60 s; make it again"));
+        strstr(err.text, "older than the keys of puts in Redis, which are of the last 60 s; make it again"));
     assert_int_equal(find_outcome(guard, "none"), TAMIS_GUARD_PENDING);
     replace_list("old\n");
     wait_for_outcome(guard, "none", TAMIS_GUARD_MISSING);

@@ -302,6 +302,32 @@ static void assert_opens_not(const char *name, tamis_status status, const char *
     guard_table_release(&table);
 }
 
+/* A put may not raise the rate of a filter that is full. */
+static void test_a_full_filter(void **state) {
+    (void)state;
+    NEED_SERVER;
+    guard_table table;
+    tamis_guard_options options = options_with("rows");
+    tamis_filter *filter = make_filter("rows?expect=1000");
+    uint8_t token[TAMIS_GUARD_TOKEN];
+    char name[16];
+    guard_table_init(&table);
+    options.timeout_ms = 20000;
+    tamis_guard *guard = open_guard(&table, &options);
+    assert_int_equal(tamis_guard_put_begin(guard, key_of("first"), token, NULL), TAMIS_OK);
+    tamis_guard_close(guard);
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(add_key(filter, name));
+    }
+    guard = open_guard(&table, &options);
+    assert_int_equal(tamis_guard_put_begin(guard, key_of("new"), token, NULL), TAMIS_E_FULL);
+    assert_int_equal(tamis_guard_put_begin(guard, key_of("first"), token, NULL), TAMIS_OK);
+    tamis_guard_close(guard);
+    tamis_filter_free(filter);
+    guard_table_release(&table);
+}
+
 static void test_filters_that_are_refused(void **state) {
     (void)state;
     NEED_SERVER;
@@ -380,6 +406,7 @@ int main(void) {
         cmocka_unit_test(test_lost_bits),
         cmocka_unit_test(test_a_lost_part),
         cmocka_unit_test(test_redis_is_down),
+        cmocka_unit_test(test_a_full_filter),
         cmocka_unit_test(test_filters_that_are_refused),
         cmocka_unit_test(test_rows_are_found_after_their_add),
     };

@@ -80,6 +80,10 @@ static void test_rows(void **state) {
     query(fd, "GET item:\r\nPING\r\n",
           "-ERR key 'item:' has nothing behind its prefix; correct the key\r\n+PONG\r\n");
     query(fd, "FOO 'a b' c\r\n", "-ERR unknown command 'FOO', with args beginning with: 'a b' 'c' \r\n");
+    query(fd, "SET item:1 x\r\n",
+          "-ERR unknown command 'SET', with args beginning with: ... Rows are written in the database; send "
+          "DEL "
+          "after that\r\n");
     query(fd, "GET\r\n", "-ERR wrong number of arguments for 'get' command\r\n");
     query(fd,
           "SELECT 0\r\nSELECT 1\r\nECHO x\r\nCLIENT SETNAME me\r\nCLIENT GETNAME\r\nCLIENT SETINFO LIB-NAME "
@@ -210,6 +214,13 @@ static void test_malformed_commands(void **state) {
     expect_end(fd);
     fd = connect_to(&run);
     query(fd, "*1000000\r\n", "-ERR Protocol error: invalid multibulk length\r\n");
+    expect_end(fd);
+    fd = connect_to(&run);
+    query(fd, "POST / HTTP/1.1\r\nHost: a\r\n\r\nGET item:1\r\n", "-ERR this is not an HTTP server\r\n");
+    expect_end(fd);
+    fd = connect_to(&run);
+    query(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET item:1\r\n",
+          "-ERR wrong number of arguments for 'get' command\r\n-ERR this is not an HTTP server\r\n");
     expect_end(fd);
     fd = connect_to(&run);
     send_text(fd, "*2\r\n$3\r\nGET\r\n$6\r\nite"); /* half a command */
@@ -661,7 +672,8 @@ static void test_guards_are_logged(void **state) {
                  "it is tried again\n");
     query(fd, "GET bad:7\r\n", "$1\r\n7\r\n"); /* without a filter */
     query(fd, "GET sum:1\r\n", "-ERR SQLite memory: row: integer overflow\r\n");
-    wait_for_log(&run, "keyspace 'sum:*': queries fail, 1 in a second; clients get the reason\n");
+    wait_for_log(&run,
+                 "keyspace 'sum:*': queries fail, 1 in a second: SQLite memory: row: integer overflow\n");
     query(fd, "GET sum:0\r\n", "$19\r\n9223372036854775807\r\n");
     wait_for_log(&run, "keyspace 'sum:*': queries are answered again\n");
     close(fd);

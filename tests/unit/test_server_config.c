@@ -209,6 +209,8 @@ static const struct {
     {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, secret_file: empty2}\n",
      ": line 2: secret_file: has 2 bytes; give a file of 16 to 4096 bytes"},
     {"keyspaces:\n  - {keys: 'a*', row: S, keep_news: 1d}\n",
+    {"keyspaces:\n  - {keys: 'a*', row: S, redis_filter: r, notify: c}\n",
+     ": line 2: notify: is for all_keys, and redis_filter is given; remove one"},
      ": line 2: keep_news: is for filter_file and keys_file; remove it"},
     {"redis: redis://h\ndatabase: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, filter_file: f}\n",
      ": line 4: keyspace 'a*' has a file and shares a Redis; add keep_news, longer than a file is in use, or "

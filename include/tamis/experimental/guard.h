@@ -267,8 +267,12 @@ TAMIS_API tamis_status tamis_guard_wait_for_filter(tamis_guard *guard, uint32_t 
  * tries again by itself. */
 TAMIS_API tamis_status tamis_guard_filter_error(tamis_guard *guard, tamis_error *err);
 
-/* The servers of a guard. */
-typedef enum tamis_guard_part { TAMIS_GUARD_SOURCE = 0, TAMIS_GUARD_REDIS = 1 } tamis_guard_part;
+/* The servers of a guard, and its queries. */
+typedef enum tamis_guard_part {
+    TAMIS_GUARD_SOURCE = 0,
+    TAMIS_GUARD_REDIS = 1,
+    TAMIS_GUARD_QUERY = 2
+} tamis_guard_part;
 
 /*
  * Returns TAMIS_OK, or the error of the last attempt to use the source or the Redis. Does not wait.
@@ -277,6 +281,7 @@ typedef enum tamis_guard_part { TAMIS_GUARD_SOURCE = 0, TAMIS_GUARD_REDIS = 1 } 
  * - The Redis fails while the guard is silent. With options.without_puts it fails until the next batch that
  *   Redis answers.
  */
+ * - A query fails if the last call of `load` has failed.
 TAMIS_API tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis_error *err);
 
 /* ---- reading ---- */

@@ -322,6 +322,8 @@ tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis
                        : tamis__guard_lookups_check_redis(guard->lookups, err);
 }
 
+    if (part == TAMIS_GUARD_QUERY)
+        return tamis__guard_lookups_check_query(guard->lookups, err);
 static uint64_t count_of(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)counter, memory_order_relaxed);
 }

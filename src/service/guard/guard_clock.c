@@ -63,7 +63,7 @@ static void answer_late(guard_lookups *lookups, uint64_t now) {
     const tamis_status status =
         tamis__fail(&why, TAMIS_E_TIMEOUT, 0,
                     "%s: no answer within %u ms: the database is slow, or too many keys wait for it; ask "
-                    "again later, or raise timeout_ms or sessions",
+                    "again later, or raise sessions or the time limit",
                     lookups->guard->name, (unsigned)lookups->guard->options.timeout_ms);
     tamis__guard_lookups_answer_ring(lookups, &late, status, NULL, &why);
     pthread_mutex_lock(&lookups->mutex);

@@ -515,10 +515,11 @@ static tamis_status check_age(const guard_filter *filter, const guard_file_versi
     const int64_t age = tamis__sys.now_unix_ms() - version->created;
     if (!guard->news || age + filter->added.commit_ms < (int64_t)guard->options.news_ms)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                       "%s: the file is %lld s old, and Redis has the keys of puts of the last %u s; make it "
-                       "again, or keep news longer",
-                       guard->name, (long long)(age / 1000), (unsigned)(guard->options.news_ms / 1000));
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: the file is older than the keys of puts in Redis, which are of the last %u s; make "
+        "it again, or keep news longer",
+        guard->name, (unsigned)(guard->options.news_ms / 1000));
 }
 
 static tamis_status load_file(guard_filter *filter, tamis_error *err) {

@@ -213,8 +213,8 @@ static tamis_status read_lines(line_reader *in, tamis_error *err) {
     if (in->used > 0)
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
-            "%s: its last line has no end, so it may be cut short; write it under another name, "
-            "and rename it",
+            "%s: its last line has no end, so it may be cut short; end it, write the list under another "
+            "name, and rename it",
             tamis__show(in->file->path).text);
     if (!in->has_keys)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: has no keys; write one a line",

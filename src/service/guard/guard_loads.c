@@ -166,10 +166,13 @@ static void load_next(guard_lookups *lookups, load_session *session) {
     pthread_mutex_lock(&lookups->mutex);
     lookup->blob = blob;
     if (why.status == TAMIS_OK) {
+        lookups->why_query.status = TAMIS_OK;
         session->is_idle = true;
         session->pause_ms = 0;
-    } else if (recover_session(lookups, session, lookup, &why)) {
-        return;
+    } else {
+        lookups->why_query = why;
+        if (recover_session(lookups, session, lookup, &why))
+            return;
     }
     tamis__guard_lookups_finish(lookups, lookup, why.status, &why);
 }

@@ -308,6 +308,13 @@ tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_err
     return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
 }
 
+tamis_status tamis__guard_lookups_check_query(guard_lookups *lookups, tamis_error *err) {
+    pthread_mutex_lock(&lookups->mutex);
+    const tamis_error why = lookups->why_query;
+    pthread_mutex_unlock(&lookups->mutex);
+    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+}
+
 tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     pthread_mutex_lock(&lookups->mutex);

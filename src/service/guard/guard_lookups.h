@@ -100,6 +100,7 @@ struct guard_lookups {
     uint32_t connected;  /* open sessions */
     bool is_down;        /* no session is open, and the last attempt failed: `why_down` */
     tamis_error why_down;
+    tamis_error why_query; /* of the last query; TAMIS_OK: it did not fail */
     /* Redis thread; guard_redis.c */
     pthread_t redis_thread;
     bool has_redis_thread, is_redis_thread_over;
@@ -145,6 +146,8 @@ tamis_status tamis__guard_lookups_answer(guard_lookups *lookups, const guard_req
 uint64_t tamis__guard_lookups_count(guard_lookups *lookups);
 /* Returns TAMIS_OK, or why the source is down. */
 tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_error *err);
+/* Returns TAMIS_OK, or why the last query failed. */
+tamis_status tamis__guard_lookups_check_query(guard_lookups *lookups, tamis_error *err);
 /* Returns TAMIS_OK, or why the last call to Redis failed. */
 tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err);
 

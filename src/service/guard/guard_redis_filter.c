@@ -116,6 +116,14 @@ void tamis__guard_redis_filter_free(guard_redis_filter *filter) {
 
 /* ---- handles ---- */
 
+static tamis_status check_secret(const guard_redis_filter *filter, const tamis_filter *opened,
+                                 tamis_error *err) {
+    if (filter->secret_size == 0 || opened->plan.scheme == TAMIS_SCHEME_SIP)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: was made without a secret; leave the secret out",
+                       tamis__show(filter->name).text);
+}
+
 /* Opens a handle that is not open. */
 static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handle, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -131,6 +139,8 @@ static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handl
     if (status != TAMIS_OK)
         return status;
     status = check_layout(filter->name, opened, err);
+    if (status == TAMIS_OK)
+        status = check_secret(filter, opened, err);
     if (status == TAMIS_OK) /* all parts: the next lookup has a key of one */
         status = tamis__redis_check(opened, false, &is_replaced, err);
     if (status == TAMIS_OK)
@@ -184,6 +194,21 @@ tamis_status tamis__guard_redis_filter_find(guard_redis_filter *filter, const ta
     return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, why.sys_errno, "%s", why.text);
 }
 
+/* A full filter refuses keys, else its rate would rise unseen. */
+static tamis_status open_for_adds(guard_redis_filter *filter, tamis_error *err) {
+    if (filter->adds)
+        return TAMIS_OK;
+    tamis_filter *opened = NULL;
+    tamis_status status = open_handle(filter, &opened, err);
+    if (status == TAMIS_OK)
+        status = tamis_redis_filter_enforce_capacity(opened, err);
+    if (status == TAMIS_OK)
+        filter->adds = opened;
+    else
+        tamis_filter_free(opened);
+    return status;
+}
+
 tamis_status tamis__guard_redis_filter_add(guard_redis_filter *filter, tamis_key key, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_answer answer;
@@ -191,7 +216,7 @@ tamis_status tamis__guard_redis_filter_add(guard_redis_filter *filter, tamis_key
     /* While lookups fail, writers must not wait one after another. */
     tamis_status status = tamis__guard_redis_filter_error(filter, &why);
     if (status == TAMIS_OK)
-        status = open_handle(filter, &filter->adds, &why);
+        status = open_for_adds(filter, &why);
     if (status == TAMIS_OK)
         status = tamis_filter_add_many(filter->adds, &key, 1, &answer, NULL, &why);
     close_failed(&filter->adds, status);
