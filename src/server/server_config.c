@@ -21,6 +21,7 @@
 
 #include "base/memory.h"
 #include "server/server_config_reader.h"
+#include "service/guard/guard_scan_time.h"
 
 enum { SHOWN = 80, DEPTH_MAX = 16 };
 
@@ -90,6 +91,7 @@ static const config_field keyspace_fields[] = {
     {"lease", FIELD_TIME, AT(server_keyspace, lease_ms), TIMES},
     {"mark", FIELD_TIME, AT(server_keyspace, mark_ms), TIMES},
     {"rescan", FIELD_TIME, AT(server_keyspace, scan_ms), TIMES},
+    {"rescan_at", FIELD_TEXT, AT(server_keyspace, scan_at)},
     {"rescan_new", FIELD_TIME, AT(server_keyspace, scan_new_ms), TIMES},
     {.name = NULL},
 };
@@ -170,12 +172,17 @@ static tamis_status check_filter(const config_reader *in, const yaml_node_t *nod
 
     if (keyspace->new_keys && !keyspace->all_keys && !is_from_elsewhere)
         return tamis__config_fail(in, node, "new_keys: needs all_keys, the keys of all rows; add it");
-    if (keyspace->notify && !keyspace->all_keys)
-        return tamis__config_fail(in, node,
     if (keyspace->notify && is_from_elsewhere)
         return tamis__config_fail(in, node, "notify: is for all_keys, and %s is given; remove one", filter);
+    if (keyspace->notify && !keyspace->all_keys)
+        return tamis__config_fail(in, node,
                                   "notify: needs all_keys, which finds rows of times without a "
                                   "connection; add it");
+    if (keyspace->scan_at && !keyspace->all_keys)
+        return tamis__config_fail(in, node, "rescan_at: is the time to run all_keys; add it");
+    if (keyspace->scan_at && tamis__guard_scan_minute(keyspace->scan_at) < 0)
+        return tamis__config_fail(in, node, "rescan_at: '%.*s' is not a time of day; give one such as 03:30",
+                                  SHOWN, keyspace->scan_at);
     if (keyspace->filter_file && keyspace->keys_file)
         return tamis__config_fail(in, node, "keys_file: given beside filter_file; remove one");
     if (has_file(keyspace) && keyspace->redis_filter)
@@ -496,17 +503,18 @@ bool tamis__server_keyspaces_equal(const server_keyspace *a, const server_keyspa
            texts_equal(a->database.postgres, b->database.postgres) &&
            texts_equal(a->database.init, b->database.init) && texts_equal(a->row, b->row) &&
            texts_equal(a->all_keys, b->all_keys) && texts_equal(a->new_keys, b->new_keys) &&
-           texts_equal(a->notify, b->notify) && texts_equal(a->filter_file, b->filter_file) &&
-           texts_equal(a->redis_filter, b->redis_filter) && texts_equal(a->keys_file, b->keys_file) &&
-           a->secret_size == b->secret_size && !a->secret == !b->secret &&
-           (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) && a->news_ms == b->news_ms &&
-           texts_equal(a->redis_prefix, b->redis_prefix) && !(a->overlap < b->overlap) &&
-           !(a->overlap > b->overlap) && a->value == b->value && a->without_filter == b->without_filter &&
-           a->puts == b->puts && a->life_ms == b->life_ms && a->null_life_ms == b->null_life_ms &&
-           a->cache_life_ms == b->cache_life_ms && a->timeout_ms == b->timeout_ms &&
-           a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms && a->scan_ms == b->scan_ms &&
-           a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions && a->keys_max == b->keys_max &&
-           a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) && !(a->fpr > b->fpr);
+           texts_equal(a->notify, b->notify) && texts_equal(a->scan_at, b->scan_at) &&
+           texts_equal(a->filter_file, b->filter_file) && texts_equal(a->redis_filter, b->redis_filter) &&
+           texts_equal(a->keys_file, b->keys_file) && a->secret_size == b->secret_size &&
+           !a->secret == !b->secret && (!a->secret || memcmp(a->secret, b->secret, a->secret_size) == 0) &&
+           a->news_ms == b->news_ms && texts_equal(a->redis_prefix, b->redis_prefix) &&
+           !(a->overlap < b->overlap) && !(a->overlap > b->overlap) && a->value == b->value &&
+           a->without_filter == b->without_filter && a->puts == b->puts && a->life_ms == b->life_ms &&
+           a->null_life_ms == b->null_life_ms && a->cache_life_ms == b->cache_life_ms &&
+           a->timeout_ms == b->timeout_ms && a->lease_ms == b->lease_ms && a->mark_ms == b->mark_ms &&
+           a->scan_ms == b->scan_ms && a->scan_new_ms == b->scan_new_ms && a->sessions == b->sessions &&
+           a->keys_max == b->keys_max && a->cache_bytes == b->cache_bytes && !(a->fpr < b->fpr) &&
+           !(a->fpr > b->fpr);
 }
 
 bool tamis__server_filters_equal(const server_filters *a, const server_filters *b) {

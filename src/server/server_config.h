@@ -40,7 +40,7 @@ typedef struct server_keyspace {
     server_database database;
     const char *row, *all_keys, *new_keys, *notify; /* NULL: not given */
     const char *filter_file, *keys_file;            /* the same */
-    const char *redis_filter;                       /* the same */
+    const char *redis_filter, *scan_at;             /* the same */
     const char *secret_file, *secret;               /* the same; `secret`: its content */
     size_t secret_size;
     uint32_t news_ms; /* 0: not given */

@@ -141,6 +141,7 @@ static tamis_status open_guard(server_guard *made, const server_config *config, 
     options.filter_secret_size = keyspace->secret_size;
     options.news_ms = keyspace->news_ms;
     options.scan_ms = keyspace->scan_ms;
+    options.scan_at = keyspace->scan_at;
     options.scan_new_ms = keyspace->scan_new_ms;
     options.allocator = &config->memory;
     return is_held ? tamis__guard_open_held(&made->guard, &options, err)

@@ -9,11 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include <tamis/experimental/guard.h>
 
+#include "base/system.h"
+#include "service/guard/guard_scan_time.h"
 #include "support/guard_calls.h"
 #include "support/guard_table.h"
 #include "support/scratch.h"
@@ -172,6 +175,71 @@ static void test_scans_without_scan_new(void **state) {
     assert_row(guard, "late", "1");
     assert_int_equal(guard_table_new_scans(&table), 0);
     tamis_guard_close(guard);
+    guard_table_release(&table);
+}
+
+/* ---- a time of day ---- */
+
+static atomic_llong day_time; /* milliseconds since 1970 UTC */
+
+static int64_t now_of_day(void) {
+    return atomic_load(&day_time);
+}
+
+static void test_times_of_day(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"", "3:30", "24:00", "03:60", "03:30 ", "0330", "a3:30", "03.30"};
+    const int64_t minute = 60000, day = 1440 * minute, winter = 20000 * day; /* 2024-10-04 */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(tamis__guard_scan_minute(wrong[i]), -1);
+    assert_int_equal(tamis__guard_scan_minute("00:00"), 0);
+    assert_int_equal(tamis__guard_scan_minute("23:59"), 1439);
+    setenv("TZ", "UTC", 1);
+    tzset();
+    assert_int_equal(tamis__guard_next_scan(210, winter), winter + 210 * minute);
+    assert_int_equal(tamis__guard_next_scan(210, winter + 210 * minute - 1), winter + 210 * minute);
+    assert_int_equal(tamis__guard_next_scan(210, winter + 210 * minute), winter + day + 210 * minute);
+    assert_int_equal(tamis__guard_next_scan(0, winter), winter + day);
+    /* Clocks of this zone go from 2 to 3 o'clock on 2024-03-31, and from 3 to 2 on 2024-10-27. */
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    const int64_t march = 19813 * day, october = 20023 * day;
+    assert_int_equal(tamis__guard_next_scan(210, march), march + 90 * minute);      /* 3:30 is 1:30 UTC */
+    assert_int_equal(tamis__guard_next_scan(210, october), october + 150 * minute); /* 2:30 UTC */
+    assert_true(llabs(tamis__guard_next_scan(150, march) - (march + 60 * minute)) <= 60 * minute);
+    unsetenv("TZ");
+    tzset();
+}
+
+static void test_scan_at_a_time_of_day(void **state) {
+    (void)state;
+    guard_table table;
+    tamis_guard_source source = TAMIS_GUARD_SOURCE_INIT;
+    tamis_guard_options options = TAMIS_GUARD_OPTIONS_INIT;
+    int64_t (*const now_unix_ms)(void) = tamis__sys.now_unix_ms;
+    const int64_t minute = 60000, day = 1440 * minute;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    atomic_store(&day_time, 20000 * day + 209 * minute);
+    tamis__sys.now_unix_ms = now_of_day;
+    guard_table_init(&table);
+    fill_table(&table, 10);
+    guard_table_source_scanned(&table, &source);
+    options.source = &source;
+    options.scan_at = "03:30";
+    tamis_guard *guard = open_guard(&table, &options);
+    wait_for_filter(guard);
+    for (uint64_t scans = 2; scans < 4; scans++) {
+        pause_ms(1200); /* time for another scan */
+        assert_int_equal(stats_of(guard).scans, scans - 1);
+        atomic_fetch_add(&day_time, scans == 2 ? minute : day);
+        while (stats_of(guard).scans < scans)
+            pause_ms(1);
+    }
+    tamis_guard_close(guard);
+    tamis__sys.now_unix_ms = now_unix_ms;
+    unsetenv("TZ");
+    tzset();
     guard_table_release(&table);
 }
 
@@ -506,6 +574,8 @@ int main(void) {
         cmocka_unit_test(test_rows_of_other_writers_are_found),
         cmocka_unit_test(test_failed_scans_are_repeated),
         cmocka_unit_test(test_scans_without_scan_new),
+        cmocka_unit_test(test_times_of_day),
+        cmocka_unit_test(test_scan_at_a_time_of_day),
         cmocka_unit_test(test_lost_session_scans_again),
         cmocka_unit_test(test_filter_that_lacks_a_key_is_dropped),
         cmocka_unit_test(test_no_row_is_lost_while_filters_change),

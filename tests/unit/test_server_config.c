@@ -44,7 +44,7 @@ static void test_all_fields(void **state) {
         "keyspaces:\n  - keys: 'item:*'\n    row: SELECT value FROM items WHERE id = ?1\n"
         "    all_keys: SELECT id FROM items\n    new_keys: SELECT id, n FROM items WHERE n >= ?1\n"
         "    overlap: 2.5\n    value: json\n    life: 10m\n    cache: 0\n    without_filter: closed\n"
-        "    fpr: 1e-4\n    sessions: 2\n"
+        "    fpr: 1e-4\n    sessions: 2\n    rescan_at: 03:30\n"
         "  - keys: config\n    row: SELECT 1\n    database: {postgres: dbname=x}\n    prefix: p\n"
         "    filter_file: f.tamis\n    secret_file: secret\n    keep_news: 2d\n"
         "  - {keys: 'b*', row: SELECT 1, prefix: b, redis_filter: 'rows?layout=redisson'}\n",
@@ -73,6 +73,7 @@ static void test_all_fields(void **state) {
     assert_int_equal(item->without_filter, TAMIS_GUARD_CLOSED);
     assert_int_equal(item->cache_bytes, 0);
     assert_true(item->fpr > 0.99e-4 && item->fpr < 1.01e-4);
+    assert_string_equal(item->scan_at, "03:30");
     assert_true(other->is_exact);
     assert_string_equal(other->redis_prefix, "p");
     assert_string_equal(other->filter_file + strlen(directory), "/f.tamis");
@@ -192,6 +193,10 @@ static const struct {
      ": line 2: notify: needs all_keys, which finds rows of times without a connection; add it"},
     {"database: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, all_keys: A, notify: c}\n",
      ": line 3: notify: is for PostgreSQL; give new_keys for SQLite"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, rescan_at: 03:30}\n",
+     ": line 2: rescan_at: is the time to run all_keys; add it"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, all_keys: A, rescan_at: 24:00}\n",
+     ": line 2: rescan_at: '24:00' is not a time of day; give one such as 03:30"},
     {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, keys_file: k}\n",
      ": line 2: keys_file: given beside filter_file; remove one"},
     {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, all_keys: A}\n",
@@ -204,13 +209,13 @@ static const struct {
      ": line 2: redis_filter: given beside filter_file; remove one"},
     {"keyspaces:\n  - {keys: 'a*', row: S, redis_filter: r, all_keys: A}\n",
      ": line 2: redis_filter: given beside all_keys, another source of keys; remove one"},
+    {"keyspaces:\n  - {keys: 'a*', row: S, redis_filter: r, notify: c}\n",
+     ": line 2: notify: is for all_keys, and redis_filter is given; remove one"},
     {"database: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, redis_filter: r}\n",
      ": line 3: redis_filter: is in the Redis of the file; add redis"},
     {"keyspaces:\n  - {keys: 'a*', row: S, filter_file: f, secret_file: empty2}\n",
      ": line 2: secret_file: has 2 bytes; give a file of 16 to 4096 bytes"},
     {"keyspaces:\n  - {keys: 'a*', row: S, keep_news: 1d}\n",
-    {"keyspaces:\n  - {keys: 'a*', row: S, redis_filter: r, notify: c}\n",
-     ": line 2: notify: is for all_keys, and redis_filter is given; remove one"},
      ": line 2: keep_news: is for filter_file and keys_file; remove it"},
     {"redis: redis://h\ndatabase: {sqlite: memory}\nkeyspaces:\n  - {keys: 'a*', row: S, filter_file: f}\n",
      ": line 4: keyspace 'a*' has a file and shares a Redis; add keep_news, longer than a file is in use, or "

@@ -199,6 +199,9 @@ typedef struct tamis_guard_options {
     tamis_guard_mode without_filter; /* what to do while the filter does not answer */
     double fpr;                      /* of the filter; 0.001 */
     uint32_t scan_ms;                /* from one full scan to the next, see above; 24 hours */
+    /* NULL, or a time of day as "03:30", in local time: a full scan also begins then. With the default of
+     * scan_ms, it is the only one of each day but the first. */
+    const char *scan_at;
     uint32_t scan_new_ms; /* from one scan of new rows, or look at the file, to the next; 1 second */
     const tamis_allocator *allocator; /* NULL: the default; databases use that of the C library */
     /* True: no guard with this prefix makes puts, other programs write all rows. The filter then also answers
@@ -278,10 +281,10 @@ typedef enum tamis_guard_part {
  * Returns TAMIS_OK, or the error of the last attempt to use the source or the Redis. Does not wait.
  *
  * - The source fails while no session is open and the last attempt to connect failed.
+ * - A query fails if the last call of `load` has failed.
  * - The Redis fails while the guard is silent. With options.without_puts it fails until the next batch that
  *   Redis answers.
  */
- * - A query fails if the last call of `load` has failed.
 TAMIS_API tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis_error *err);
 
 /* ---- reading ---- */

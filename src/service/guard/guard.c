@@ -34,6 +34,7 @@
 #include "base/versioned.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_put.h"
+#include "service/guard/guard_scan_time.h"
 
 /* ---- options ---- */
 
@@ -120,6 +121,9 @@ static tamis_status check_options(const tamis_guard_options *options, tamis_erro
     if (options->mark_ms > TIME_MAX_MS || options->timeout_ms > TIME_MAX_MS)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "guard: mark_ms %u, timeout_ms %u; use at most %u",
                            (unsigned)options->mark_ms, (unsigned)options->timeout_ms, (unsigned)TIME_MAX_MS);
+    if (options->scan_at && tamis__guard_scan_minute(options->scan_at) < 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "guard: scan_at is not a time of day; give one such as \"03:30\"");
     if (options->prefix && strpbrk(options->prefix, "{}"))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guard: the prefix %s has a brace, which ends a hash tag; leave braces out",
@@ -318,12 +322,12 @@ tamis_status tamis_guard_health(tamis_guard *guard, tamis_guard_part part, tamis
     TAMIS__NEED(guard, err);
     if (part == TAMIS_GUARD_SOURCE)
         return tamis__guard_lookups_check_source(guard->lookups, err);
+    if (part == TAMIS_GUARD_QUERY)
+        return tamis__guard_lookups_check_query(guard->lookups, err);
     return guard->news ? tamis__guard_news_check(guard->news, tamis__guard_now(), err)
                        : tamis__guard_lookups_check_redis(guard->lookups, err);
 }
 
-    if (part == TAMIS_GUARD_QUERY)
-        return tamis__guard_lookups_check_query(guard->lookups, err);
 static uint64_t count_of(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)counter, memory_order_relaxed);
 }

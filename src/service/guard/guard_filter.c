@@ -57,6 +57,7 @@
 #include "service/guard/guard_filter_file.h"
 #include "service/guard/guard_int.h"
 #include "service/guard/guard_lookups.h"
+#include "service/guard/guard_scan_time.h"
 #include "service/guard/guard_source.h"
 
 enum {
@@ -88,6 +89,8 @@ struct guard_filter {
     void *session;         /* the one that scanned `current`; NULL: none */
     uint64_t new_at;       /* time of the next scan_new */
     uint64_t full_at;      /* time of the next full scan */
+    int scan_minute;       /* of the day: a full scan begins then; -1: none */
+    int64_t scan_at;       /* when that is next, milliseconds since 1970 UTC; 0: not before the first scan */
     uint64_t full_started; /* time of the last one */
     uint32_t pause_ms;     /* after a failed scan; 0: the last scan, full or of new rows, succeeded */
     pthread_t thread;
@@ -414,11 +417,18 @@ static void note_failed_scan(guard_filter *filter, const tamis_error *why, bool 
     tamis__guard_filter_note_failure(filter, why);
 }
 
+/* The clock may be set meanwhile, so it is read each time. */
+static bool is_time_of_day(const guard_filter *filter) {
+    return filter->scan_at > 0 && tamis__sys.now_unix_ms() >= filter->scan_at;
+}
+
 static void run_full_scan(guard_filter *filter) {
     const tamis_guard *guard = filter->guard;
     tamis_error why = tamis__guard_no_message(guard);
     void *session = NULL;
     filter->full_started = tamis__now_ns();
+    if (filter->scan_minute >= 0)
+        filter->scan_at = tamis__guard_next_scan(filter->scan_minute, tamis__sys.now_unix_ms());
     why.status = guard->source.connect(guard->source.context, guard->options.timeout_ms, &session, &why);
     const bool is_connected = why.status == TAMIS_OK;
     if (is_connected)
@@ -658,7 +668,8 @@ static void *keep_filter(void *context) {
         }
         if (filter->file && now >= filter->full_at)
             follow_file(filter);
-        else if (!filter->file && (now >= filter->full_at || is_rate_too_high(filter, now)))
+        else if (!filter->file &&
+                 (now >= filter->full_at || is_time_of_day(filter) || is_rate_too_high(filter, now)))
             run_full_scan(filter);
         else if (filter->session && filter->guard->source.scan_new && now >= filter->new_at)
             scan_new_rows(filter);
@@ -703,6 +714,7 @@ static tamis_status init_filter(guard_filter *filter, tamis_guard *guard, bool i
     const tamis_guard_options *options = &guard->options;
     filter->guard = guard;
     filter->is_held = is_held;
+    filter->scan_minute = options->scan_at ? tamis__guard_scan_minute(options->scan_at) : -1;
     filter->why = (tamis_error)TAMIS_ERROR_INIT;
     if (guard->source.listen)
         filter->full_at = UINT64_MAX; /* until the source reports keys */
