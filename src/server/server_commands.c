@@ -304,13 +304,13 @@ static bool refuse_http(server_client *client, tamis_key name) {
     tamis__client_flush(client);
     client->finishes = true;
     client->server->protocol_errors++;
-    tamis__server_log_client(client, "HTTP, which may come from a web page");
+    tamis__server_log_client(client, "sent HTTP, perhaps from a web page; closed");
     return true;
 }
 
 static void refuse_unknown(server_client *client, const tamis_key *arguments, size_t count) {
-    static const char *const writes[] = {"set",  "setex",  "psetex",  "setnx", "mset",
-                                         "incr", "expire", "pexpire", "hset",  NULL};
+    static const char *const writes[] = {"set",    "setex", "psetex", "setnx",  "getset",  "mset", "incr",
+                                         "incrby", "decr",  "append", "expire", "pexpire", "hset", NULL};
     char text[160];
     size_t used = 0;
 
@@ -322,9 +322,15 @@ static void refuse_unknown(server_client *client, const tamis_key *arguments, si
         used += (size_t)snprintf(text + used, sizeof text - used, "'%.*s' ", (int)shown,
                                  (const char *)arguments[i].data);
     }
-    if (is_one_of(arguments[0], writes))
-        snprintf(text, sizeof text, "... Rows are written in the database; send DEL after that");
     client->server->unknown_calls++;
+    if (is_one_of(arguments[0], writes)) {
+        tamis__reply_error(
+            tamis__client_reply(client),
+            "ERR unknown command '%.*s': rows are written in the database; send DEL after that",
+            (int)arguments[0].size, (const char *)arguments[0].data);
+        tamis__client_flush(client);
+        return;
+    }
     tamis__reply_error(
         tamis__client_reply(client), "ERR unknown command '%.*s', with args beginning with: %s",
         (int)(arguments[0].size < 128 ? arguments[0].size : 128), (const char *)arguments[0].data, text);

@@ -179,7 +179,7 @@ static tamis_status check_filter(const config_reader *in, const yaml_node_t *nod
                                   "notify: needs all_keys, which finds rows of times without a "
                                   "connection; add it");
     if (keyspace->scan_at && !keyspace->all_keys)
-        return tamis__config_fail(in, node, "rescan_at: is the time to run all_keys; add it");
+        return tamis__config_fail(in, node, "rescan_at: needs all_keys, which runs then; add it");
     if (keyspace->scan_at && tamis__guard_scan_minute(keyspace->scan_at) < 0)
         return tamis__config_fail(in, node, "rescan_at: '%.*s' is not a time of day; give one such as 03:30",
                                   SHOWN, keyspace->scan_at);
@@ -322,9 +322,10 @@ static tamis_status check_together(const config_reader *in, const yaml_node_t *r
                                "%s: line %zu: notify: is for PostgreSQL; give new_keys for SQLite",
                                config->file, keyspace->line);
         if (keyspace->redis_filter && !config->redis)
-            return tamis__fail(in->err, TAMIS_E_INVALID, 0,
-                               "%s: line %zu: redis_filter: is in the Redis of the file; add redis",
-                               config->file, keyspace->line);
+            return tamis__fail(
+                in->err, TAMIS_E_INVALID, 0,
+                "%s: line %zu: redis_filter: needs redis, the server that has the filter; add redis",
+                config->file, keyspace->line);
         if (has_file(keyspace) && config->redis && keyspace->puts == 0 && keyspace->news_ms == 0)
             return tamis__fail(
                 in->err, TAMIS_E_INVALID, 0,

@@ -4,11 +4,12 @@
  * Log lines about guards. A guard works in threads of its own and reports by counters. The server compares
  * them once a second with those of the second before:
  *
- *     scans, failed_scans  --> the filter has been read, cannot be read; each new file
+ *     scans, failed_scans  --> the filter has been read, cannot be read; each new file;
+ *                              a filter in Redis answers
  *     loads, failed_loads  --> queries fail, are answered again
  *     tamis_guard_health   --> the database or Redis does not answer, answers again
  *
- * A line tells a change, so that a database that is down for an hour is one line and not 3600. Meanwhile no
+ * A line reports a change, so that a database that is down for an hour is one line and not 3600. Meanwhile no
  * line tells that scans and queries fail.
  */
 #include <inttypes.h>
@@ -79,8 +80,7 @@ static void report_queries(tamis_server *server, server_guard *guard, const tami
     if (failed > 0 && !guard->load_fails) {
         (void)tamis_guard_health(guard->guard, TAMIS_GUARD_QUERY, &why);
         tamis__server_log(server, "keyspace '%.80s': queries fail, %" PRIu64 " in a second: %s",
-                          guard->keyspace->pattern, failed,
-                          why.status == TAMIS_OK ? "they are answered again" : why.text);
+                          guard->keyspace->pattern, failed, why.text);
     } else if (failed == 0 && guard->load_fails && now->loads > before->loads)
         tamis__server_log(server, "keyspace '%.80s': queries are answered again", guard->keyspace->pattern);
     else

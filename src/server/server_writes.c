@@ -24,7 +24,7 @@
 /* A key of a job. Its bytes are copied to the end of the job. */
 typedef struct write_key {
     server_guard *guard;
-    server_guard *former; /* DEL: before the last reload, to be released */
+    server_guard *former; /* DEL: guard before the last reload, until it is released */
     tamis_key key, row;   /* the row's key is the end of the key */
     server_token *tokens; /* DEL: those of the key */
 } write_key;
@@ -130,8 +130,8 @@ static tamis_status confirm_put(tamis_server *server, write_job *job) {
                                : tamis__guard_put_adopt(guard->guard, row, job->put.token, &job->err);
 }
 
-/* If a reload has replaced guards since DEL began, it runs again, now with the new ones. */
-static bool restart_finish(tamis_server *server, write_job *job) {
+/* If a reload has replaced guards since DEL began, it runs again with the new ones. True: it does. */
+static bool rerun_del(tamis_server *server, write_job *job) {
     bool is_moved = false;
 
     if (job->is_begin || job->status != TAMIS_OK || server->workers_stop)
@@ -163,7 +163,7 @@ static bool restart_finish(tamis_server *server, write_job *job) {
 static void finish_job(tamis_server *server, write_job *job) {
     server_client *client = job->client;
 
-    if (restart_finish(server, job))
+    if (rerun_del(server, job))
         return;
     if (job->is_begin && job->status == TAMIS_OK)
         job->status = confirm_put(server, job);

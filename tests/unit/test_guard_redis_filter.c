@@ -337,7 +337,7 @@ static void test_filters_that_are_refused(void **state) {
     assert_opens_not(
         "bits?layout=java&expect=1000&fpr=0.01", TAMIS_E_UNSUPPORTED,
         "bits?layout=java&expect=1000&fpr=0.01: layout java does not notice that its bits are lost; "
-        "use layout tamis, or copy it to a file by tamis copy, and name that");
+        "use layout tamis, or copy it with tamis copy, and set filter_file to that file");
     assert_opens_not("rows?layout=redisson", TAMIS_E_UNSUPPORTED, "layout redisson does not notice");
     assert_filter_error("rows?layuot=tamis", TAMIS_E_INVALID, "layuot");
 }

@@ -167,7 +167,8 @@ typedef struct tamis_guard tamis_guard;
  *
  * - until the first scan has ended, or the first whole file is there,
  * - after the guard dropped the filter for lack of memory,
- * - while the guard is silent (see tamis_guard_put_begin).
+ * - while the guard is silent (see tamis_guard_put_begin),
+ * - while redis_filter is missing or damaged, or Redis fails.
  *
  * The mode has no meaning if there is no filter at all. */
 typedef enum tamis_guard_mode {
@@ -199,8 +200,8 @@ typedef struct tamis_guard_options {
     tamis_guard_mode without_filter; /* what to do while the filter does not answer */
     double fpr;                      /* of the filter; 0.001 */
     uint32_t scan_ms;                /* from one full scan to the next, see above; 24 hours */
-    /* NULL, or a time of day as "03:30", in local time: a full scan also begins then. With the default of
-     * scan_ms, it is the only one of each day but the first. */
+    /* NULL, or a time of day such as "03:30", in local time, at which a full scan begins. The default of
+     * scan_ms is 49 days then. */
     const char *scan_at;
     uint32_t scan_new_ms; /* from one scan of new rows, or look at the file, to the next; 1 second */
     const tamis_allocator *allocator; /* NULL: the default; databases use that of the C library */
@@ -229,8 +230,9 @@ typedef struct tamis_guard_options {
      * lookup between add and commit may cache a null: use puts, which also add the key, or call
      * tamis_guard_put_end after the commit. `fpr` has no meaning.
      *
-     * The filter does not answer while it is missing or damaged, or while Redis fails. The guard tries again
-     * every scan_new_ms. What a failover of Redis loses without a trace is absent.
+     * The filter does not answer while it is missing or damaged, or while Redis fails. The guard tries a
+     * missing or damaged one again every scan_new_ms. Keys that a failover of Redis loses without a trace are
+     * absent.
      */
     const char *redis_filter;
     /* Secret of filter_file or redis_filter with scheme sip (tamis_open_options); copied. NULL: none. */
@@ -253,8 +255,8 @@ typedef struct tamis_guard_options {
  * *guard until tamis_guard_close.
  *
  * - TAMIS_E_INVALID, TAMIS_E_NOMEM, TAMIS_E_SYSTEM (no thread could be started).
- * - TAMIS_E_RANGE: cache_bytes is too small. TAMIS_E_REFUSED and others: errors of tamis_redis_open, and of
- *   the source.
+ * - TAMIS_E_RANGE: cache_bytes is too small. TAMIS_E_UNSUPPORTED: the layout of redis_filter. TAMIS_E_REFUSED
+ *   and others: errors of tamis_redis_open, and of the source.
  */
 TAMIS_API tamis_status tamis_guard_open(tamis_guard **guard, const tamis_guard_options *options,
                                         tamis_error *err);
@@ -281,7 +283,7 @@ typedef enum tamis_guard_part {
  * Returns TAMIS_OK, or the error of the last attempt to use the source or the Redis. Does not wait.
  *
  * - The source fails while no session is open and the last attempt to connect failed.
- * - A query fails if the last call of `load` has failed.
+ * - Queries: the error is that of the last call of `load` that failed, also after others that did not.
  * - The Redis fails while the guard is silent. With options.without_puts it fails until the next batch that
  *   Redis answers.
  */
@@ -311,9 +313,9 @@ typedef struct tamis_guard_value {
 TAMIS_API void tamis_guard_value_release(tamis_guard_value *value);
 
 /*
- * Answers keys from levels 1 and 2, without waiting. values[i] becomes TAMIS_GUARD_PENDING if key i needs
- * levels 3 or 4. The former contents of `values` are overwritten, not released. Cost: less than 100 ns for a
- * key that the filter answers, in batches of 16 and more.
+ * Answers keys from levels 1 and 2, without waiting. A filter in Redis is for requests. values[i] becomes
+ * TAMIS_GUARD_PENDING if key i needs levels 3 or 4. The former contents of `values` are overwritten, not
+ * released. Cost: less than 100 ns for a key that the filter answers, in batches of 16 and more.
  *
  * - TAMIS_E_BUSY: the filter does not answer, and without_filter is TAMIS_GUARD_CLOSED.
  * - TAMIS_E_TOO_LONG: a key has more than TAMIS_GUARD_KEY_MAX bytes. TAMIS_E_INVALID: a key is empty. Then
@@ -334,7 +336,8 @@ typedef void (*tamis_guard_done)(void *context, tamis_status status, tamis_guard
  * Requests the answer for one key from levels 3 and 4, and returns at once. Requests for the same key join:
  * one query answers them all. `done` is called within timeout_ms, with TAMIS_E_TIMEOUT if there is no answer.
  *
- * - TAMIS_E_BUSY: keys_max keys wait already. `done` is not called.
+ * - TAMIS_E_BUSY: keys_max keys wait already. `done` is not called. Also to `done`: redis_filter does not
+ *   answer, and without_filter is TAMIS_GUARD_CLOSED.
  */
 TAMIS_API tamis_status tamis_guard_request(tamis_guard *guard, tamis_key key, tamis_guard_done done,
                                            void *context, tamis_error *err);
@@ -347,7 +350,8 @@ TAMIS_API tamis_status tamis_guard_request(tamis_guard *guard, tamis_key key, ta
  * - TAMIS_E_TIMEOUT: no answer within timeout_ms. TAMIS_E_BUSY: too many keys wait.
  * - TAMIS_E_IO, TAMIS_E_REFUSED: the source failed, and Redis had no answer.
  *
- * While Redis fails, the guard does not use it: it queries the source, within the same bounds.
+ * While Redis fails, the guard does not use it: it queries the source, within the same bounds. Not with
+ * redis_filter and TAMIS_GUARD_CLOSED: then the error is TAMIS_E_BUSY.
  */
 TAMIS_API tamis_status tamis_guard_get_many(tamis_guard *guard, const tamis_key *keys, size_t count,
                                             tamis_guard_value *values, tamis_error *err);
@@ -376,15 +380,18 @@ enum { TAMIS_GUARD_TOKEN = 16 }; /* bytes */
  * If tamis_guard_put_begin fails, write no row, and call it again. If tamis_guard_put_end fails, the row is
  * written, and the key is not cached until the mark expires.
  *
- * Errors: those of tamis/experimental/redis.h; TAMIS_E_NOMEM; TAMIS_E_TOO_LONG, TAMIS_E_INVALID as for
- * tamis_guard_find_many; TAMIS_E_FULL: the filter takes no more keys until the next scan;
- * TAMIS_E_UNSUPPORTED: with options.without_puts.
+ * Errors:
+ *
+ * - Those of tamis/experimental/redis.h. TAMIS_E_NOMEM. TAMIS_E_TOO_LONG, TAMIS_E_INVALID: as for
+ *   tamis_guard_find_many.
+ * - TAMIS_E_FULL: the filter takes no more keys until the next scan or, in Redis, until a larger one is made.
+ * - TAMIS_E_UNSUPPORTED: with options.without_puts.
  */
 TAMIS_API tamis_status tamis_guard_put_begin(tamis_guard *guard, tamis_key key,
                                              uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 /* Ends a put: deletes the cached answers of the key. token: NULL if there was no tamis_guard_put_begin, as
- * for a row that another program has changed. The filter of this guard then gets the key, since the row may be
- * new. Filters of other guards do not. */
+ * for a row that another program has changed. The guard's own filter then gets the key, since the row may be
+ * new. A filter in Redis does not, nor do those of other guards. */
 TAMIS_API tamis_status tamis_guard_put_end(tamis_guard *guard, tamis_key key,
                                            const uint8_t token[TAMIS_GUARD_TOKEN], tamis_error *err);
 
@@ -416,7 +423,7 @@ typedef struct tamis_guard_stats {
     /* missing_loads / (missing_loads + absent) since the last scan, or of all with redis_filter; NAN: nothing
      * yet */
     double live_fpr;
-    /* full scans, or files. With redis_filter: how often it began to answer, and lookups that it did not */
+    /* full scans, or files. With redis_filter: how often it began to answer, and how often it did not */
     uint64_t scans, failed_scans;
     int64_t scanned_at; /* time of the last of them that succeeded, milliseconds since 1970 UTC; 0: none */
     int64_t updated_at; /* the same, of the last scan, full or of new rows */

@@ -52,7 +52,7 @@ static void set_defaults(tamis_guard_options *options) {
     set_default(&options->lease_ms, 5000);
     set_default(&options->mark_ms, 10000);
     set_default(&options->cache_life_ms, 1000);
-    set_default(&options->scan_ms, 86400000);
+    set_default(&options->scan_ms, options->scan_at ? UINT32_MAX : 86400000);
     set_default(&options->scan_new_ms, 1000);
     if (options->fpr == 0)
         options->fpr = 0.001;

@@ -422,13 +422,17 @@ static bool is_time_of_day(const guard_filter *filter) {
     return filter->scan_at > 0 && tamis__sys.now_unix_ms() >= filter->scan_at;
 }
 
+static void set_time_of_day(guard_filter *filter) {
+    if (filter->scan_minute >= 0)
+        filter->scan_at = tamis__guard_next_scan(filter->scan_minute, tamis__sys.now_unix_ms());
+}
+
 static void run_full_scan(guard_filter *filter) {
     const tamis_guard *guard = filter->guard;
     tamis_error why = tamis__guard_no_message(guard);
     void *session = NULL;
     filter->full_started = tamis__now_ns();
-    if (filter->scan_minute >= 0)
-        filter->scan_at = tamis__guard_next_scan(filter->scan_minute, tamis__sys.now_unix_ms());
+    set_time_of_day(filter);
     why.status = guard->source.connect(guard->source.context, guard->options.timeout_ms, &session, &why);
     const bool is_connected = why.status == TAMIS_OK;
     if (is_connected)
@@ -440,6 +444,7 @@ static void run_full_scan(guard_filter *filter) {
     const uint64_t now = tamis__now_ns();
     if (!guard->source.scan_new)
         filter->pause_ms = 0;
+    set_time_of_day(filter);
     filter->full_at = after_ms(now, guard->options.scan_ms);
     filter->new_at = after_ms(now, guard->options.scan_new_ms);
 }

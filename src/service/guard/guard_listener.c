@@ -24,7 +24,7 @@
 #include "service/guard/guard_source.h"
 
 enum {
-    WAIT_MS = 100, /* of one call of `listen`: how long tamis_guard_close may wait for the thread */
+    WAIT_MS = 100, /* of one call of `listen`. tamis_guard_close waits for it, and for a call to Redis */
     PAUSE_MIN_MS = 100,
     PAUSE_MAX_MS = 60000,
     CONNECT_PAUSE_MAX_MS = 2000 /* a database that is back is used soon */
@@ -44,7 +44,7 @@ struct guard_listener {
 };
 
 /* Adds up to GUARD_BATCH keys to the filter, and deletes their cached answers, also if the filter cannot take
- * them. A lookup that has read an entry before its deletion is still in progress then, so the cache is last. */
+ * them. The cache is last: a lookup that read the old entry before its deletion may have cached it by then. */
 static tamis_status add_batch(tamis_guard *guard, const tamis_key *keys, size_t count, tamis_error *err) {
     tamis_hash hashes[GUARD_BATCH];
     tamis_status status = tamis_hash_many(guard->hasher, keys, count, hashes, err);
@@ -61,9 +61,12 @@ static tamis_status add_batch(tamis_guard *guard, const tamis_key *keys, size_t 
 static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_error *err) {
     guard_listener *listener = context;
     tamis_status status = TAMIS_OK;
-    for (size_t pos = 0; status == TAMIS_OK && pos < count; pos += GUARD_BATCH)
-        status = add_batch(listener->guard, keys + pos, count - pos < GUARD_BATCH ? count - pos : GUARD_BATCH,
-                           err);
+    for (size_t pos = 0; pos < count; pos += GUARD_BATCH) {
+        const size_t batch = count - pos < GUARD_BATCH ? count - pos : GUARD_BATCH;
+        const tamis_status added =
+            add_batch(listener->guard, keys + pos, batch, status == TAMIS_OK ? err : NULL);
+        status = status == TAMIS_OK ? added : status;
+    }
     if (status != TAMIS_OK)
         tamis__guard_filter_drop(listener->guard->filter, err);
     atomic_fetch_add(&listener->keys, count);

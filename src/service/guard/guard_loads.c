@@ -166,7 +166,6 @@ static void load_next(guard_lookups *lookups, load_session *session) {
     pthread_mutex_lock(&lookups->mutex);
     lookup->blob = blob;
     if (why.status == TAMIS_OK) {
-        lookups->why_query.status = TAMIS_OK;
         session->is_idle = true;
         session->pause_ms = 0;
     } else {

@@ -100,7 +100,7 @@ struct guard_lookups {
     uint32_t connected;  /* open sessions */
     bool is_down;        /* no session is open, and the last attempt failed: `why_down` */
     tamis_error why_down;
-    tamis_error why_query; /* of the last query; TAMIS_OK: it did not fail */
+    tamis_error why_query; /* of the last query that failed; TAMIS_OK: none has */
     /* Redis thread; guard_redis.c */
     pthread_t redis_thread;
     bool has_redis_thread, is_redis_thread_over;
@@ -146,7 +146,7 @@ tamis_status tamis__guard_lookups_answer(guard_lookups *lookups, const guard_req
 uint64_t tamis__guard_lookups_count(guard_lookups *lookups);
 /* Returns TAMIS_OK, or why the source is down. */
 tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_error *err);
-/* Returns TAMIS_OK, or why the last query failed. */
+/* Returns why the last query that failed has failed, or TAMIS_OK. */
 tamis_status tamis__guard_lookups_check_query(guard_lookups *lookups, tamis_error *err);
 /* Returns TAMIS_OK, or why the last call to Redis failed. */
 tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err);
@@ -228,7 +228,7 @@ void *tamis__guard_load_rows(void *lookups);
 
 /* The Redis thread. `lookups` is its context. Locks. */
 void *tamis__guard_redis_run(void *lookups);
-/* Moves a lookup that Redis does not answer to the source. If the filter in Redis has not let it through, and
+/* Moves a lookup to the source, since Redis does not answer. If the filter in Redis has not let it through, and
  * without_filter is TAMIS_GUARD_CLOSED, answers it with an error instead, and unlocks meanwhile. */
 void tamis__guard_redis_skip(guard_lookups *lookups, guard_lookup *lookup);
 /* True if there is a Redis and it works. */

@@ -50,8 +50,9 @@ TAMIS_PRIVATE_API void tamis__guard_each_put(tamis_guard *guard,
                                                            const uint8_t token[TAMIS_GUARD_TOKEN]),
                                              void *context);
 /* Begins a put in this guard that another guard has begun: P1 and a local mark, for mark_ms from now on. Does
- * nothing if it has this put. token NULL: P1 alone, and not for a filter in Redis, to which others add keys.
- * TAMIS_E_NOMEM, TAMIS_E_FULL; for a filter in Redis one round trip, and its errors. */
+ * nothing if it has this put. token NULL: P1 alone, and only in the guard's own filter: one in Redis has the
+ * key already. TAMIS_E_NOMEM, TAMIS_E_FULL. For a filter in Redis it waits for Redis, and has its errors; the
+ * first add also opens the filter, and counts its bits. */
 TAMIS_PRIVATE_API tamis_status tamis__guard_put_adopt(tamis_guard *guard, tamis_key key,
                                                       const uint8_t token[TAMIS_GUARD_TOKEN],
                                                       tamis_error *err);

@@ -19,7 +19,7 @@
  *    (G3 after G2).
  * 2. No lookup waits for a Redis that does not answer. After a failure, and after call_max without an answer,
  *    lookups go to the source without a lease. Their answers are not stored. With a filter in Redis and
- *    TAMIS_GUARD_CLOSED they get an error instead.
+ *    TAMIS_GUARD_CLOSED, those that the filter has not answered get an error instead.
  * 3. A lease that comes too late is released. If that fails too, it expires.
  *
  * After a failure Redis is not used for 100 ms, then 200 ms, and so on up to 2 s while it fails.
@@ -101,7 +101,7 @@ void tamis__guard_redis_forget(guard_lookups *lookups, const tamis_key *keys, si
     pthread_mutex_unlock(&lookups->mutex);
 }
 
-/* Moves the lookups of a queue that are too old to the source. They are in the order of their times. */
+/* Lookups of a queue that are too old no longer wait for Redis. They are in the order of their times. */
 static bool give_up_queue(guard_lookups *lookups, guard_stage stage, uint64_t now) {
     guard_lookup *lookup;
     bool found = false;
@@ -311,11 +311,12 @@ static tamis_status query_filter(guard_lookups *lookups, const tamis_key *keys, 
         lookups->redis_pause = 0;
         return TAMIS_OK;
     }
-    count_up(&lookups->guard->counters.redis_errors, 1);
-    if (status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT)
-        tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
-    else
+    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT) {
         lookups->filter_at = tamis__now_ns() + filter_pause(lookups, status) * GUARD_NS_OF_MS;
+        return status;
+    }
+    count_up(&lookups->guard->counters.redis_errors, 1);
+    tamis__guard_redis_leave_out(lookups, tamis__now_ns(), &why);
     return status;
 }
 
@@ -355,7 +356,7 @@ static void filter_batch(guard_lookups *lookups, redis_batch *batch) {
     batch->count = left;
 }
 
-/* While the filter does not answer, tries whether it does by now. Returns when to try again, or `next` if that
+/* While the filter does not answer, queries it again. Returns when to try again, or `next` if that
  * is earlier. */
 static uint64_t retry_filter(guard_lookups *lookups, uint64_t next) {
     const tamis_guard *guard = lookups->guard;

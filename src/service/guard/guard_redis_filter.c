@@ -34,7 +34,7 @@ struct guard_redis_filter {
     pthread_mutex_t adding;       /* of `adds` */
     /* result of the last lookup */
     atomic_bool works;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* of the fields down to opened_at; `works` is read without it */
     pthread_cond_t cond;
     bool is_tried;
     tamis_error why; /* TAMIS_OK: it works, or was never tried */
@@ -50,12 +50,12 @@ static tamis_status check_layout(const char *name, const tamis_filter *filter, t
     if (!layout)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: is a filter of RedisBloom or of the Redis module, which can only be copied; "
-                           "copy it to a file by tamis copy, and name that",
+                           "copy it with tamis copy, and set filter_file to that file",
                            tamis__show(name).text);
     if (strcmp(layout, "tamis") != 0)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: layout %s does not notice that its bits are lost; use layout tamis, or copy "
-                           "it to a file by tamis copy, and name that",
+                           "it with tamis copy, and set filter_file to that file",
                            tamis__show(name).text, layout);
     return TAMIS_OK;
 }
@@ -129,7 +129,7 @@ static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handl
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *opened;
-    bool is_replaced; /* meanwhile: the next call follows */
+    bool is_replaced; /* during the check: the next batch follows the new filter */
     if (*handle)
         return TAMIS_OK;
     options.secret = filter->secret_size ? filter->name + filter->name_size : NULL;
@@ -141,7 +141,7 @@ static tamis_status open_handle(guard_redis_filter *filter, tamis_filter **handl
     status = check_layout(filter->name, opened, err);
     if (status == TAMIS_OK)
         status = check_secret(filter, opened, err);
-    if (status == TAMIS_OK) /* all parts: the next lookup has a key of one */
+    if (status == TAMIS_OK) /* of all parts: a lookup checks those of its keys alone */
         status = tamis__redis_check(opened, false, &is_replaced, err);
     if (status == TAMIS_OK)
         status = tamis_filter_metadata_get(opened, &metadata, err);
@@ -158,15 +158,15 @@ static bool is_unreachable(tamis_status status) {
     return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
 }
 
-/* After a failure, closes the handle unless the server alone is the reason. */
+/* After a failure, closes the handle unless the server is the reason, or a full filter. */
 static void close_failed(tamis_filter **handle, tamis_status status) {
-    if (status == TAMIS_OK || status == TAMIS_E_NOMEM || is_unreachable(status))
+    if (status == TAMIS_OK || status == TAMIS_E_NOMEM || status == TAMIS_E_FULL || is_unreachable(status))
         return;
     tamis_filter_free(*handle);
     *handle = NULL;
 }
 
-/* Keeps the result of a lookup. */
+/* Stores the result of a lookup, or of an add that failed. */
 static void note_result(guard_redis_filter *filter, tamis_status status, const tamis_error *why) {
     const bool works = status == TAMIS_OK;
     pthread_mutex_lock(&filter->mutex);

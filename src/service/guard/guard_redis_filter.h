@@ -29,7 +29,8 @@ void tamis__guard_redis_filter_free(guard_redis_filter *filter);
  * TAMIS_E_UNSUPPORTED: the filter is RedisBloom's. One thread at a time. */
 tamis_status tamis__guard_redis_filter_find(guard_redis_filter *filter, const tamis_key *keys, size_t count,
                                             tamis_answer *answers, tamis_error *err);
-/* Adds a key, if the last lookup or add was answered. The same errors. Any thread. */
+/* Adds a key. If the last lookup or add was not answered, returns its error at once. The same errors, and
+ * TAMIS_E_FULL. Any thread. */
 tamis_status tamis__guard_redis_filter_add(guard_redis_filter *filter, tamis_key key, tamis_error *err);
 
 /* True if the last lookup was answered. Any thread. */

@@ -166,7 +166,7 @@ static tamis_status prepare(const sqlite_session *session, const char *purpose, 
         return tamis__sqlite_fail(session, purpose, code, err);
     if (has_more || code != SQLITE_OK || !*statement)
         return fail_with(session, purpose, TAMIS_E_REFUSED, "expected exactly one statement", err);
-    if (!sqlite3_stmt_readonly(*statement)) /* a database in memory cannot be opened for reading alone */
+    if (!sqlite3_stmt_readonly(*statement)) /* of a database in memory: others are opened for reading */
         return fail_with(session, purpose, TAMIS_E_REFUSED, "writes; expected a SELECT", err);
     if (sqlite3_bind_parameter_count(*statement) == parameters && sqlite3_column_count(*statement) >= columns)
         return TAMIS_OK;
