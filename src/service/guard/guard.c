@@ -191,8 +191,7 @@ static tamis_status open_entries(tamis_guard *guard, tamis_error *err) {
  * another configuration. Keeps the error in *down, or returns it. */
 static tamis_status accept_unreachable(const tamis_error *why, tamis_error *down, tamis_error *err) {
     if (why->status != TAMIS_E_IO && why->status != TAMIS_E_TIMEOUT)
-        return why->status == TAMIS_OK ? TAMIS_OK
-                                       : tamis__fail(err, why->status, why->sys_errno, "%s", why->text);
+        return guard_report_error(why, err);
     *down = *why;
     return TAMIS_OK;
 }

@@ -710,7 +710,7 @@ tamis_status tamis__guard_filter_error(guard_filter *filter, tamis_error *err) {
     pthread_mutex_lock(&filter->mutex);
     const tamis_error why = filter->why;
     pthread_mutex_unlock(&filter->mutex);
-    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return guard_report_error(&why, err);
 }
 
 /* ---- life and statistics ---- */

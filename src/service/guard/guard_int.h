@@ -7,6 +7,7 @@
 #include <tamis/experimental/guard.h>
 #include <tamis/hash.h>
 
+#include "base/failure.h"
 #include "service/guard/guard_cache.h"
 #include "service/guard/guard_entries.h"
 #include "service/guard/guard_filter.h"
@@ -57,6 +58,12 @@ static inline guard_hash guard_hash_of(const tamis_hash *hash) {
  * and at most `max`. `pause`: the former one; 0: there was none. */
 static inline uint32_t guard_next_pause(uint32_t pause, uint32_t min, uint32_t max) {
     return pause == 0 ? min : pause > max / 2 ? max : 2 * pause;
+}
+
+/* Reports an error that was kept: copies it to *err and returns its status. TAMIS_OK: there was none. */
+static inline tamis_status guard_report_error(const tamis_error *why, tamis_error *err) {
+    return why->status == TAMIS_OK ? TAMIS_OK
+                                   : tamis__fail(err, why->status, why->sys_errno, "%s", why->text);
 }
 
 /* True if the filter is in Redis, and no key may pass without its answer. */

@@ -305,14 +305,14 @@ tamis_status tamis__guard_lookups_check_source(guard_lookups *lookups, tamis_err
     if (lookups->is_down)
         why = lookups->why_down;
     pthread_mutex_unlock(&lookups->mutex);
-    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return guard_report_error(&why, err);
 }
 
 tamis_status tamis__guard_lookups_check_query(guard_lookups *lookups, tamis_error *err) {
     pthread_mutex_lock(&lookups->mutex);
     const tamis_error why = lookups->why_query;
     pthread_mutex_unlock(&lookups->mutex);
-    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return guard_report_error(&why, err);
 }
 
 tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_error *err) {
@@ -321,5 +321,5 @@ tamis_status tamis__guard_lookups_check_redis(guard_lookups *lookups, tamis_erro
     if (lookups->redis_pause)
         why = lookups->why_redis;
     pthread_mutex_unlock(&lookups->mutex);
-    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return guard_report_error(&why, err);
 }

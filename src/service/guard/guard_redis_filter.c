@@ -24,6 +24,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "service/guard/guard_filter_file.h"
+#include "service/guard/guard_int.h"
 #include "store/file/file_error.h"
 #include "store/redis/filter/redis_filter.h"
 
@@ -236,7 +237,7 @@ tamis_status tamis__guard_redis_filter_error(guard_redis_filter *filter, tamis_e
     pthread_mutex_lock(&filter->mutex);
     const tamis_error why = filter->why;
     pthread_mutex_unlock(&filter->mutex);
-    return why.status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, why.status, why.sys_errno, "%s", why.text);
+    return guard_report_error(&why, err);
 }
 
 tamis_status tamis__guard_redis_filter_wait(guard_redis_filter *filter, uint32_t timeout_ms,
